@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     """
     options = _parse(arguments)
     from elmo_bench.reporting.leaderboard import leaderboard
-    from elmo_bench.reporting.page import write, write_published, write_readme
+    from elmo_bench.reporting.page import read_findings, write, write_published, write_readme
     from elmo_bench.reporting.rows import select
 
     read = _read(options.ledger, options.suite)
@@ -35,9 +35,12 @@ def main(arguments: list[str]) -> int:
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:
         print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
-    files = write(board, ledger=options.ledger, out=options.out)
+    said = read_findings(board, options.out)
+    for problem in (line for own in said.values() for line in own.untrue):
+        print(f"elmo-bench report: {problem}", file=sys.stderr)
+    files = write(board, ledger=options.ledger, out=options.out, said=said)
     if options.readme:
-        write_readme(board, options.readme)
+        write_readme(board, options.readme, options.out)
     if options.published:
         write_published(board, options.published)
     rows, older = len(board.selection.rows), len(board.selection.superseded)

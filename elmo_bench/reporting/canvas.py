@@ -2,11 +2,15 @@
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
+from math import ceil, floor, log10
 from pathlib import Path
+from textwrap import fill
 from typing import Any
+from zlib import crc32
 
 import matplotlib as mpl
 import pandas as pd
@@ -14,16 +18,36 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from elmo_bench.reporting.groups import percent
-from elmo_bench.reporting.rows import BASELINE
 from elmo_bench.reporting.table import Table
 
+WIDTH = 10.0  # inches of a figure
+MOST_TICKS = 6
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
-SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")  # markers differ too
-NAMED = {"none": ("#757d87", "v"), BASELINE: ("#b26a00", "s"), "elmo": (SERIES[0], "o")}
-MARKERS = ("D", "^", "P", "X", "h", "*")
+# Of encoders, in a page's dark mode others: blue, green, purple, red, violet, olive.
+SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")
+STATIC, NO_VECTORS = "#b26a00", "#757d87"
+NAMED = {  # colour and marker of every encoder that ships; variations of one encoder have its colour
+    "none": (NO_VECTORS, "v"),
+    "glove": (STATIC, "s"),
+    "fasttext": (STATIC, "p"),
+    "elmo": (SERIES[0], "o"),
+    "elmo_only": (SERIES[0], "^"),
+    "elmo_bert_mini": (SERIES[0], "*"),
+    "elmo_word": (SERIES[1], "D"),
+    "elmo_characters": (SERIES[1], "^"),
+    "minilm": (SERIES[2], "P"),
+    "hf": (SERIES[2], "h"),
+    "bert_mini": (SERIES[3], "h"),
+    "bert_mini_only": (SERIES[3], "^"),
+    "random": (SERIES[4], "X"),
+    "random_only": (SERIES[4], "^"),
+    "cove": (SERIES[5], "p"),
+    "precomputed": (SERIES[5], "d"),
+}
+SPARE = [(colour, marker) for marker in "<>8DPXh*" for colour in SERIES]  # of encoders that users name
 
 _STYLE = Path(__file__).with_name("figures.mplstyle")
 
@@ -36,6 +60,7 @@ class Drawing:
     title: str
     alt: str
     paint: Callable[[Axes], None]
+    message: str = field(default="", kw_only=True)  # its heading: what it shows, in a sentence
     size: tuple[float, float] = field(kw_only=True)  # inches
     task: str = field(default="", kw_only=True)  # empty if it shows several
 
@@ -46,7 +71,7 @@ class Drawing:
 
     @property
     def png(self) -> bytes:
-        """The file, at 160 dots an inch."""
+        """The file, 1,600 pixels wide."""
         return self._files[1]
 
     @cached_property
@@ -56,11 +81,13 @@ class Drawing:
             mpl.rcParams.update(mpl.rc_params_from_file(_STYLE, use_default_template=False))
             canvas = Figure(figsize=self.size, layout="constrained", facecolor=SURFACE)
             self.paint(canvas.add_subplot())
+            if self.message:
+                canvas.suptitle(fill(self.message, round(self.size[0] * 8.2)), x=0.01, ha="left")
             canvas.draw_without_rendering()
             canvas.set_layout_engine("none")  # done once, not for each file
             svg, png = io.StringIO(), io.BytesIO()
             FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None, "Creator": None, "Title": self.title})
-            canvas.set_dpi(160)
+            canvas.set_dpi(1600 / self.size[0])
             FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None, "Title": self.title})
         return _numbered(svg.getvalue()), png.getvalue()
 
@@ -80,14 +107,50 @@ Made = tuple[list[Table], list[Drawing]]
 
 def inches(*texts: str) -> float:
     """About how long the longest line is in this font."""
-    return 0.075 * max(len(line) for text in texts for line in text.splitlines())
+    return 0.11 * max(len(line) for text in texts for line in text.splitlines())
 
 
-def look(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker by name; the usual encoders always have the same."""
-    others = [name for name in names if name not in NAMED]
-    spare = {name: (SERIES[(1 + k) % len(SERIES)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(others)}
-    return {name: NAMED.get(name) or spare[name] for name in names}
+def look(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker by name, the same in every figure: whatever other names are in it."""
+    spare = [each for each in SPARE if each not in NAMED.values()]
+    return {name: NAMED.get(name) or spare[crc32(name.encode()) % len(spare)] for name in names}
+
+
+def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> None:
+    """Write names, each (x, y, name, colour), to the right of their points; those that would overlap move apart.
+
+    The limits of the axes must be final.
+    """
+    wide, high = (0.8 * inch for inch in axes.figure.get_size_inches())  # about the axes' size
+    to_axes, names = axes.transData - axes.transAxes, []
+    for x, y, name, colour in points:
+        text = fill(name, 26)
+        own = 0.24 * (text.count("\n") + 1) / high
+        names.append([*to_axes.transform((x, y)), inches(text) / wide, own, text, colour, (x, y)])
+    starts = [name[1] for name in names]
+    for _ in range(100):
+        for one, other in combinations(names, 2):
+            beside = one[0] < other[0] + other[2] and other[0] < one[0] + one[2]
+            if beside and (over := (one[3] + other[3]) / 2 - abs(one[1] - other[1])) > 1e-6:
+                up = 1 if one[1] >= other[1] else -1
+                one[1], other[1] = one[1] + up * over / 2, other[1] - up * over / 2
+    for (x, y, *_, text, colour, point), start in zip(names, starts, strict=True):
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 5}
+        axes.annotate(
+            text, point, (x + 0.025, y), textcoords="axes fraction", va="center", color=colour, annotation_clip=False,
+            arrowprops=line if abs(y - start) > 0.01 else None,
+        )  # fmt: skip
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """At most six round numbers in a range, for a logarithmic axis; the range itself if it has less than two."""
+    ticks: list[float] = []
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+        ticks = [at for k in powers for digit in digits if low <= (at := float(f"{digit}e{k}")) <= high]
+        if len(ticks) <= MOST_TICKS:
+            break
+    return ticks[:: ceil(len(ticks) / MOST_TICKS)] if len(ticks) > 1 else [low, high]
 
 
 def chart(
@@ -95,39 +158,38 @@ def chart(
     title: str,
     points: pd.DataFrame,
     *,
-    heading: str = "",
+    message: str,
     share: bool = False,
     steps: bool = False,
     task: str = "",
 ) -> Drawing:
-    """Lines over a logarithmic axis. `share`: x is one, and shown in percent; `steps`: y holds until the next x.
+    """Lines over a logarithmic axis, named at their ends. `share`: x is one; `steps`: y holds until the next x.
 
     points: columns with the name of a line, x and y, called as the axes; and `sd` of y, if there is one.
     """
     by, x, y = points.columns[:3]
     lines = {name: own.sort_values(x) for name, own in points.groupby(by, sort=False)}
-    looks = look(list(lines))
+    looks = look(lines)
+
+    def written(at: float) -> str:
+        return percent(at) if share else f"{at:,.0f}"
 
     def paint(axes: Axes) -> None:
         for name, own in lines.items():
             colour, marker = looks[name]
-            style: dict[str, Any] = {"color": colour, "marker": marker, "label": name}
+            style: dict[str, Any] = {"color": colour, "marker": marker}
             style |= {"drawstyle": "steps-post", "markevery": [-1]} if steps else {}
-            axes.errorbar(own[x], own[y], yerr=own.get("sd"), capsize=2.5, elinewidth=1.1, **style)
-        scale: dict[str, Any] = {"value": "symlog", "linthresh": points[x][points[x] > 0].min()}
-        axes.set_xscale(**(scale if (points[x] == 0).any() else {"value": "log"}))
-        if share:
-            axes.xaxis.set_major_locator(LogLocator())
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: percent(at)))
+            axes.errorbar(own[x], own[y], yerr=own.get("sd"), capsize=3, elinewidth=1.3, **style)
+        axes.set(xscale="log", xlabel=x, ylabel=y)
+        ticks = log_ticks(points[x].min(), points[x].max())
+        axes.set_xticks(ticks, [written(tick) for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set(title=heading, xlabel=x, ylabel=y)
-        axes.figure.legend(loc="outside lower left", ncols=2)
+        axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        name_points(axes, [(*own[[x, y]].iloc[-1], name, looks[name][0]) for name, own in lines.items()])
 
-    def told(own: pd.DataFrame) -> str:
-        pairs = zip(own[x], own[y], strict=True)
-        return ", ".join(f"{up:.2f} at {percent(at) if share else f'{at:,g}'}" for at, up in pairs)
-
-    said = "; ".join(f"{name}: {told(own)}" for name, own in lines.items())
-    width = max(3.7, 0.7 + 1.25 * inches(heading or " "), 1.2 + 2 * inches(*lines))
-    height = 2.8 + 0.17 * (heading.count("\n") + len(lines) * 0.5)
-    return Drawing(stem, title, f"{y} by {x}. {said}.".replace("\n", ", "), paint, size=(width, height), task=task)
+    told = {
+        name: ", ".join(f"{up:.2f} at {written(at)}" for at, up in zip(own[x], own[y], strict=True))
+        for name, own in lines.items()
+    }
+    alt = f"{message}. {y} by {x}. {'; '.join(f'{name}: {said}' for name, said in told.items())}."
+    return Drawing(stem, title, alt, paint, message=message, size=(WIDTH, 5.4), task=task)

@@ -12,7 +12,7 @@ from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.encoders import picked
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE, DAGGER, Row
+from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import mean_interval
 from elmo_bench.reporting.table import Cell, Line, interval, make_table, number
 from elmo_bench.spec.experiments import Experiment
@@ -81,6 +81,8 @@ def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, Enc
 def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost]) -> Made:
     """A table, the baseline first, and a figure; nothing without costs of two encoders that share a task."""
     every = {(name, one.group.task): each for one in picked(main, groups, gain) for name, each in one.gains.items()}
+    stuck = {name for (name, _), each in every.items() if not each.converged}  # these enter no mean
+    every = {(name, task): each for (name, task), each in every.items() if name not in stuck}
     known = costs_of((row for each in every.values() for row in (each.ours, each.theirs)), costs)
     every = {key: each for key, each in every.items() if {each.ours.anchor, each.theirs.anchor} <= known.keys()}
     names = dict.fromkeys(name for name, _ in every)
@@ -93,14 +95,18 @@ def worth(main: Experiment, suite: str, groups: Sequence[Group], gain: Gains, co
     for name in names:
         own = [every[name, task] for task in tasks]
         mean, tested = fmean(each.mean for each in own), [each.difference for each in own if each.difference]
-        mark = "" if all(each.converged for each in own) else f" {DAGGER}"
         bounds = mean_interval(tested) if len(tested) == len(own) else None
-        line = {"encoder": name, over: number(mean, "+.2f", suffix=mark), "95 %": interval(bounds) if bounds else None}
+        line = {"encoder": name, over: number(mean, "+.2f"), "95 %": interval(bounds) if bounds else None}
         lines.append(line | cost_cells(known[own[0].ours.anchor]))
         points.append((name, mean, (bounds[1] - bounds[0]) / 2 if bounds else nan))
     frame = pd.DataFrame(points, columns=["encoder", f"points over {BASELINE} on test", "sd"])
     frame.insert(1, "tokens/s, best batch", [line[SPEED].order for line in lines])
     of = next(g.info.title for g in groups if g.task == tasks[0]) if len(tasks) == 1 else f"mean of {', '.join(tasks)}"
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
+    (first, speed, *_), (name, own, mean, _) = frame.iloc[0], frame.loc[frame.iloc[:, 2].idxmax()]
+    over_what = of if len(tasks) == 1 else f"the mean of {len(tasks)} tasks"
+    message = (
+        f"{name} gains most, {mean:.1f} points on {over_what}, and reads {speed / own:,.0f} times slower than {first}"
+    )
     note = NOTE.format(machine_of(start), len(start["rounds"]), f"{start['text']['tokens']:,}")
-    return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame)]
+    return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame, message=message)]

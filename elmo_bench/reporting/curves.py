@@ -10,7 +10,18 @@ from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import EXPLORATORY, ROW, Cell, Line, gain_cells, make_table, number, scores, spread
+from elmo_bench.reporting.table import (
+    EXPLORATORY,
+    ROW,
+    Cell,
+    Line,
+    gain_cells,
+    make_table,
+    number,
+    scores,
+    signed,
+    spread,
+)
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 
@@ -40,11 +51,23 @@ def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
         group: Group = points["group"].iloc[0]
         lines = [_of_share(group, *point, points, gains) for point in zip(points["row"], points["share"], strict=True)]
         tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY, PAIRED]))
-        drawn = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.metric}"], axis=1)
-        drawn["sd"] = [row.summary("test").sd or 0.0 for row in points["row"]]
-        drawn, heading = drawn.sort_values("encoder", kind="stable"), group.label("\n")
-        figures.append(chart(*group.titles(experiment), drawn, heading=heading, share=True, task=group.task))
+        drawn = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.measure}"], axis=1)
+        drawn["sd"], message = (
+            [row.summary("test").sd or 0.0 for row in points["row"]],
+            _said(experiment, group, points),
+        )
+        figures.append(chart(*group.titles(experiment), drawn, message=message, share=True, task=group.task))
     return tables, figures
+
+
+def _said(experiment: Experiment, group: Group, points: pd.DataFrame) -> str:
+    """The gain with the smallest and with the largest share that the experiment's encoder and the baseline have."""
+    by_share, name = points.pivot_table("score", "share", "encoder"), experiment.encoder
+    if not {name, BASELINE} <= {*by_share.columns} or (both := by_share[[name, BASELINE]].dropna()).empty:
+        return f"{group.label()}: test scores by the amount of training data"
+    gains = both[name] - both[BASELINE]
+    told = ", ".join(f"{over:.1f} points with {percent(share)}" for share, over in gains.iloc[[0, -1]].items())
+    return f"{group.label()}: {name} gains {told} of the training data".replace("-", "−")
 
 
 def _of_share(group: Group, row: Row, share: float, points: pd.DataFrame, gains: dict[str, Gain]) -> Line:
@@ -96,10 +119,10 @@ def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gai
     for group in (group for group in groups if not group.basis.fraction):
         rows = {row.encoder: row for row in group.rows if experiment.variant_of(row.spec)}
         curves = {name: curve_of(rows[name]) for name in sorted(rows, key=experiment.position)}
-        if BASELINE in rows and len(rows) > 1:
-            points = pd.concat(curves, names=["encoder", x]).rename(f"best dev {group.metric} so far").reset_index()
-            heading = group.label("\n")
-            figures.append(chart(*group.titles(experiment), points, heading=heading, steps=True, task=group.task))
+        if BASELINE in rows and len(rows) > 1:  # the baseline is first
+            points = pd.concat(curves, names=["encoder", x]).rename(f"best dev {group.measure} so far").reset_index()
+            message = _lead(experiment, group, rows, curves)
+            figures.append(chart(*group.titles(experiment), points, message=message, steps=True, task=group.task))
             baseline, theirs = rows[BASELINE], curves.pop(BASELINE)
             lines += [_soon(group, rows[name], curve, baseline, theirs) for name, curve in curves.items()]
     title = f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, suite {suite}"
@@ -114,6 +137,20 @@ def curve_of(row: Row) -> pd.Series:
     kept = [record["curves"] for record in row.records]
     seeds = [pd.Series(each["dev"], index=pd.Series(each["steps"]).cumsum()).cummax() for each in kept]
     return pd.concat(seeds, axis=1).sort_index().ffill().dropna().mean(axis=1)
+
+
+def _lead(experiment: Experiment, group: Group, rows: dict[str, Row], curves: dict[str, pd.Series]) -> str:
+    """How far an encoder, the experiment's or else the last, is ahead of the baseline at most and at the end."""
+    name = experiment.encoder if experiment.encoder in curves else max(curves, key=experiment.position)
+    over = (curves[name] - curves[BASELINE].reindex(curves[name].index, method="ffill")).dropna()
+    most, end = over.idxmax(), over.iloc[-1]
+    epoch = (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum()
+    if over[most] <= max(end, 0):
+        return f"{group.label()}: {name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
+    last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
+    return (
+        f"{group.label()}: {name} is {over[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, {last} at the end"
+    )
 
 
 def _soon(group: Group, row: Row, curve: pd.Series, baseline: Row, theirs: pd.Series) -> Line:

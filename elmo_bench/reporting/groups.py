@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from re import findall
 
 from elmo_bench.reporting.rows import Basis, Row
@@ -22,6 +23,7 @@ class TaskInfo:
     trained: int | None = None  # examples in the paper's training split
     same: str = OTHER  # what the suite's data has in common with the paper's; empty if it is the paper's
     width: str = ""  # of the heads with size=cpu, as a fraction of the paper's
+    chance: tuple[float, str] | None = None  # a test score without an encoder, and of what
     probe: bool = False  # shown by experiments alone that sweep it, so that no table mixes it with other tasks
 
     def beside_paper(self, text: str) -> str:
@@ -33,7 +35,7 @@ def task_info(task: str, suite: str) -> TaskInfo:
     """What tables call a task on this suite. Nothing of it enters a run."""
     known = task_yaml(task).get("report", {})
     same = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
-    more = {key: known[key] for key in ("unit", "trained", "width", "probe") if key in known}
+    more = {key: known[key] for key in ("unit", "trained", "width", "probe", "chance") if key in known}
     return TaskInfo(known.get("title", task), data=known.get("data", {}).get(suite, ""), same=same, **more)
 
 
@@ -88,6 +90,29 @@ class Group:
     def measure(self) -> str:
         """The metric in English, such as `average F1`."""
         return self.metric.replace("_", " ").replace("f1", "F1")
+
+    @property
+    def chance(self) -> float | None:
+        """The test score without reading, which `chance_said` explains; None if it is not known.
+
+        By the task's `report.chance`, else of the most frequent gold label, else 0 of a figure that no answer gets.
+        """
+        return self._chance[0]
+
+    @property
+    def chance_said(self) -> str:
+        return self._chance[1]
+
+    @cached_property
+    def _chance(self) -> tuple[float | None, str]:
+        if self.info.chance:
+            return self.info.chance
+        if self.metric == "accuracy":
+            by_type = self.rows[0].newest["scores"]["test"].get("by_type", {})
+            gold = {name: int(own.get("gold", 0)) for name, own in by_type.items()}
+            top = max(gold, key=gold.__getitem__, default="")
+            return (100 * gold[top] / sum(gold.values()), f"always “{top}”") if sum(gold.values()) else (None, "")
+        return (0.0, "no answer") if self.metric.endswith("f1") else (None, "")
 
     def share(self, row: Row) -> float | None:
         """The share of the training split that a row was trained on; None if the whole is not known."""

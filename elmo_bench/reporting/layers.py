@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from elmo_bench.reporting.canvas import Drawing, Made, inches
+from elmo_bench.reporting.canvas import WIDTH, Drawing, Made
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
@@ -95,41 +95,43 @@ def _line(mix: Mix, layers: int) -> Line:
 
 
 def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
-    """A heat map: layers by places and tasks; hatches mark weights below and above an even share."""
-    mixes = sorted(mixes, key=lambda mix: mix.place)
-    columns = [f"{mix.group.label()},\n{mix.place}" for mix in mixes]
-    rows = [f"layer {layer}" for layer in range(max(len(mix.weights) for mix in mixes))]
+    """A heat map: tasks and places by layers; patterns mark weights below an even share and above two."""
+    names = [mix.group.label("\n") + f", {mix.place}" for mix in mixes]
+    columns = [f"layer {layer}" for layer in range(max(len(mix.weights) for mix in mixes))]
     texts = [
-        [f"{weight.mean:.2f}" + (f"\n{share.mean:.0%}" if share else "") for weight, share in by_layer]
+        [f"{weight.mean:.2f}" + (f" ({share.mean:.0%})" if share else "") for weight, share in by_layer]
         for by_layer in (zip_longest(mix.weights, mix.shares) for mix in mixes)
     ]
 
     def paint(axes: Axes) -> None:
-        for x, (mix, own) in enumerate(zip(mixes, texts, strict=True)):
+        for y, (mix, own) in enumerate(zip(mixes, texts, strict=True)):
             even = 1 / len(own)
-            for y, (weight, text) in enumerate(zip((each.mean for each in mix.weights), own, strict=True)):
+            for x, (weight, text) in enumerate(zip((each.mean for each in mix.weights), own, strict=True)):
                 hatch, dark = SMALL if weight < even else LARGE if weight > 2 * even else "", weight > 0.6
                 fill, edge = mpl.colormaps["Blues"](0.08 + 0.8 * weight), PALE if dark else BLUE
-                axes.add_patch(Rectangle((x, y), 0.96, 0.94, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0))
-                behind = {"facecolor": fill, "edgecolor": "none", "pad": 1.2}  # no hatch behind the number
+                axes.add_patch(Rectangle((x, y), 0.98, 0.92, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0))
+                behind = {"facecolor": fill, "edgecolor": "none", "pad": 1.6}  # no hatch behind the number
                 colour = LIGHT if dark else DARK
-                axes.text(x + 0.48, y + 0.47, text, fontsize=8, color=colour, ha="center", va="center", bbox=behind)
-        axes.set(xlim=(0, len(columns)), ylim=(0, len(rows) + 0.1))
-        places = [k + 0.48 for k in range(len(columns))]
-        axes.set_xticks(places, columns, rotation=35, ha="right", rotation_mode="anchor")
-        axes.set_yticks([k + 0.47 for k in range(len(rows))], rows)
+                axes.text(x + 0.49, y + 0.46, text, color=colour, ha="center", va="center", bbox=behind)
+        axes.set(xlim=(0, len(columns)), ylim=(len(names), 0))
+        axes.set_xticks([k + 0.49 for k in range(len(columns))], columns)
+        axes.set_yticks([k + 0.46 for k in range(len(names))], names)
         axes.grid(visible=False)
-        axes.tick_params(length=0)
+        axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.spines[["left", "bottom"]].set_visible(False)
 
-    title = f"Layer weights of {encoder}, suite {suite}"
-    title += "; below, each layer's share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
-    said = [", ".join(map(" ".join, zip(rows, own, strict=False))) for own in texts]
-    told = "; ".join(map(": ".join, zip(columns, said, strict=True)))
-    alt = f"{title}. {told}. Hatched: below an even share; speckled: above two.".replace("\n", " ")
-    long = inches(*columns)  # slanted: 0.82 to the side and 0.57 down
-    size = 0.4 + max(inches(*rows), 0.82 * long) + 0.56 * len(columns), 0.8 + 0.57 * long + 0.4 * len(rows)
-    return Drawing("-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)]), title, alt, paint, size=size)
+    shares = "; in brackets: its share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
+    title = f"Layer weights of {encoder}, suite {suite}{shares}"
+    heaviest = [max(range(len(mix.weights)), key=lambda k, mix=mix: mix.weights[k].mean) for mix in mixes]  # type: ignore[misc]
+    top = max(sorted(set(heaviest)), key=heaviest.count)
+    message = f"{encoder}: layer {top} weighs most in {heaviest.count(top)} of {len(mixes)} mixes"
+    told = "; ".join(
+        f"{name}: {', '.join(map(' '.join, zip(columns, own, strict=False)))}"
+        for name, own in zip(names, texts, strict=True)
+    )
+    alt = f"{message}. {title}. {told}. Hatched: below an even share; speckled: above two.".replace("\n", ", ")
+    stem, size = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)]), (WIDTH, 1.0 + 0.55 * len(names))
+    return Drawing(stem, title, alt, paint, message=message, size=size)
 
 
 def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:

@@ -9,6 +9,7 @@ from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting import costs, curves, encoders, layers, picture, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
+from elmo_bench.reporting.cards import Card, cards, overview
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
 from elmo_bench.reporting.rows import Row, Selection, of_newest_protocol
@@ -20,6 +21,7 @@ ALL_RUNS = (
     "Every run, best test score first; of many runs the best ones, and the others on request. Runs on fractions of the "
     "training data are in tables of their own, unless they belong to a learning curve above."
 )
+ENCODERS = "What each encoder is, where it ranks over the tasks, what it gains and what it costs."
 BEST = 20  # runs of a table that are always shown
 # (experiment, suite, groups, gain) to tables and figures
 _LAYOUTS = {
@@ -63,6 +65,7 @@ class Suite:
     headline: str  # what the main experiment shows
     picture: Drawing | None
     table1: Table | None
+    cards: list[Card]
     sections: list[Section]
 
     @property
@@ -104,25 +107,37 @@ def leaderboard(
     gain, every = gains_from(ledger), groups(selection.rows)
     order = in_paper_order({group.task for group in every})
     every.sort(key=lambda group: (group.suite, order.index(group.task)))
-    suites, main = [], Experiment.load(MAIN)
+    main = Experiment.load(MAIN)
+    suites = []
     for name in dict.fromkeys(group.suite for group in every):
         own = [group for group in every if group.suite == name]
-        picked = encoders.picked(main, shown(main, own), gain)
-        title, drawn = picture.headline(encoders.leading(main, picked), picked), picture.picture(main, name, picked)
-        table1 = encoders.table1(main, name, picked) if picked else None
-        suites.append(Suite(name, own, listed(own), title, drawn, table1, sections(name, own, gain, costs, ledger)))
+        newest = shown(main, own)
+        picked, known = encoders.picked(main, newest, gain), cards(main, newest, gain, costs)
+        suites.append(
+            Suite(
+                name,
+                own,
+                listed(own),
+                picture.headline(encoders.leading(main, picked), picked),
+                picture.picture(main, name, picked),
+                encoders.table1(main, name, picked) if picked else None,
+                known,
+                sections(name, own, gain, costs, ledger, known),
+            )
+        )
     return Leaderboard(command, suites, selection, failures)
 
 
 def sections(
-    suite: str, groups: Sequence[Group], gain: Gains, given: Sequence[EncoderCost], ledger: Path
+    suite: str, groups: Sequence[Group], gain: Gains, given: Sequence[EncoderCost], ledger: Path, known: Sequence[Card]
 ) -> list[Section]:
-    """A section for each experiment that has enough runs, then the costs of its encoders, slices of test, all runs.
+    """The encoders, each experiment that has enough runs, the costs of its encoders, slices of test, and all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    parts: list[tuple[str, str, str, Made, Sequence[Group]]] = []
-    commands, hours = {}, {}
+    main, commands, hours = shown(Experiment.load(MAIN), groups), dict[str, str](), dict[str, str]()
+    made: Made = [overview(suite, known)] if known else [], []
+    parts = [("encoders", "Encoders", ENCODERS, made, main)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         newest = shown(experiment, groups)
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
@@ -130,7 +145,6 @@ def sections(
         commands[experiment.name] = f"elmo-bench sweep experiment={experiment.name} suite={suite}"
         rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
         hours[experiment.name] = spent(rows) if rows else ""
-    main = shown(Experiment.load(MAIN), groups)
     worth = costs.worth(Experiment.load(MAIN), suite, main, gain, given)
     parts += [
         ("worth", costs.TITLE, costs.ABOUT, worth, main),

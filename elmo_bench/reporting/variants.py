@@ -3,14 +3,26 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from elmo_bench.base.json import canonical
-from elmo_bench.reporting.canvas import Made
+from elmo_bench.reporting.canvas import FAINT, GRID, SURFACE, WIDTH, Drawing, Made, look
 from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
 from elmo_bench.reporting.significance import Summary, summarise
-from elmo_bench.reporting.table import Cell, Line, Table, gain_cells, make_table, number, printed, scores, spread
+from elmo_bench.reporting.table import (
+    Cell,
+    Line,
+    Table,
+    gain_cells,
+    make_table,
+    number,
+    printed,
+    scores,
+    signed,
+    spread,
+)
 from elmo_bench.spec.experiments import Experiment, Variant
 
 EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
@@ -20,11 +32,12 @@ Controls = Mapping[str, Row]  # runs on control labels, by everything else in th
 
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table for each group that has enough rows. The tests of all tables are one family, judged on dev."""
+    """A table for each group that has enough rows, and a figure of all. The tests are one family, judged on dev."""
     picked = [(group, own) for group in groups if (own := rows(experiment, group))]
     pairs = [(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own]
     gains, controls = family_of(pairs, gain, split="dev"), controls_of(groups)
-    return [_table(experiment, group, own, gains, controls) for group, own in picked], []
+    tables = [_table(experiment, group, own, gains, controls) for group, own in picked]
+    return tables, _figure(experiment, suite, picked, gains)
 
 
 def rows(experiment: Experiment, group: Group) -> list[VariantRow]:
@@ -92,6 +105,11 @@ def _own(experiment: Experiment, pair: VariantRow) -> bool:
     return variant.encoder is not None or row.encoder == experiment.encoder
 
 
+def _name(experiment: Experiment, pair: VariantRow) -> str:
+    """The row's name in the table, with its encoder if that is another than the experiment's."""
+    return pair[0].name if _own(experiment, pair) else f"{pair[1].encoder}: {pair[0].name}"
+
+
 def _table(
     experiment: Experiment, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain], controls: Controls
 ) -> Table:
@@ -100,7 +118,7 @@ def _table(
         gain, own, told = gains.get(row.anchor), selectivity(row, controls), _own(experiment, (variant, row))
         lines.append(
             {
-                experiment.heading: variant.name if told else f"{row.encoder}: {variant.name}",
+                experiment.heading: _name(experiment, (variant, row)),
                 **scores(row, group.metric),
                 **({experiment.pooled: _pooled(row)} if experiment.pooled else {}),
                 "selectivity": spread(own) if own else None,
@@ -110,6 +128,59 @@ def _table(
             }
         )
     return make_table(*group.titles(experiment), lines, notes=[EXPLORATORY_ON_DEV])
+
+
+def _figure(
+    experiment: Experiment, suite: str, picked: Sequence[tuple[Group, list[VariantRow]]], gains: dict[str, Gain]
+) -> list[Drawing]:
+    """Differences from the reference on dev, by task: a dot is a mean, and a small one a seed.
+
+    The band is one standard deviation of the reference's seeds. Gains that are not converged are not drawn.
+    """
+    every = [
+        (group, _name(experiment, pair), gain)
+        for group, own in picked
+        for pair in own
+        if (gain := gains.get(pair[1].anchor)) and gain.converged
+    ]
+    if not every:
+        return []
+    tasks = list(dict.fromkeys(group for group, _, _ in every))
+    places = [at + tasks.index(group) for at, (group, _, _) in enumerate(every, 1)]  # a line for the name of each task
+    heads = [min(at for at, (own, _, _) in zip(places, every, strict=True) if own is group) - 1 for group in tasks]
+    looks = look(dict.fromkeys(gain.ours.encoder for _, _, gain in every))
+    over, held = experiment.over or str(experiment.reference), [g for _, _, g in every if g.mark in "▲▼" and g.mark]
+    group, name, most = max(every, key=lambda each: abs(each[2].mean))
+    where = f"{experiment.heading} = {name}" if experiment.axis else name
+    largest = f"the largest is {signed(most.mean, 1)} points ({where}; {group.label()})"
+    tested = sum(bool(gain.verdict) for _, _, gain in every)
+    said = f"{len(held) or 'none'} of {tested} differences from {over} held on dev; " if tested else ""
+    title = f"{experiment.caption}: differences from {over} on dev, suite {suite}"
+
+    def paint(axes: Axes) -> None:
+        axes.axvline(0, color=FAINT, linewidth=1)
+        for y, (_, _, gain) in zip(places, every, strict=True):
+            colour, marker = looks[gain.ours.encoder]
+            noise, start = gain.theirs.summary("dev").sd or 0.0, gain.theirs.summary("dev").mean
+            axes.fill_betweenx((y - 0.5, y + 0.5), -noise, noise, color=GRID, linewidth=0)
+            seeds = [score - start for score in gain.ours.scores("dev").values()]
+            axes.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3.5, alpha=0.55)
+            face = colour if gain in held else SURFACE
+            axes.plot(gain.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.6, markersize=10)
+        axes.set_yticks([*places, *heads], [*(name for _, name, _ in every), *(group.label() for group in tasks)])
+        for tick in axes.get_yticklabels()[len(places) :]:
+            tick.set_fontweight("bold")
+        axes.set_ylim(max(places) + 0.6, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(
+            f"points from {over} on dev\ngrey: ± one standard deviation of its seeds; hollow: a tie or not tested"
+        )
+
+    message = f"{experiment.caption}: {said}{largest}"
+    alt = "; ".join(f"{group.label()}, {name}: {signed(gain.mean)} ({gain.said})" for group, name, gain in every)
+    size = WIDTH, 1.6 + 0.36 * (len(every) + len(tasks))
+    return [Drawing(f"{suite}-{experiment.name}", title, f"{message}. {alt}.", paint, message=message, size=size)]
 
 
 def _pooled(row: Row) -> Cell:

@@ -7,7 +7,8 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from elmo_bench.reporting.canvas import Drawing
+from elmo_bench.reporting.canvas import Drawing, look
+from elmo_bench.spec.config import choices
 from tests.reporting.ledgers import add, stuck, today
 
 
@@ -39,6 +40,15 @@ def test_long_names_are_whole(figures):
             assert apart in figures[stem].svg
             assert apart in figures[stem].alt
     assert "bars: 95 % interval over seeds and items" in figures["open-gains"].svg
+
+
+def test_every_encoder_has_one_colour_and_marker():
+    """Those that ship have different ones; others have theirs by name, in whatever company."""
+    shipped = look(choices("encoder"))
+    assert len({*shipped.values()}) == len(shipped)
+    for name in ("random", "bert-base-cased", "elmo, encoder.weights=mine"):
+        assert look([name])[name] == look(["glove", "mine", name])[name]
+        assert name in shipped or look([name])[name] not in shipped.values()
 
 
 def test_gains_that_are_not_converged_are_not_drawn(tmp_path, board):

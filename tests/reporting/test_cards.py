@@ -1,0 +1,58 @@
+"""Cards of encoders and the overview: who is ranked, what an encoder is, what chance scores."""
+
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.reporting import cards
+from elmo_bench.reporting.groups import groups
+from elmo_bench.reporting.rows import Row
+from elmo_bench.spec.config import choices
+from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.run_spec import RunSpec
+from tests.reporting.ledgers import add, default, stuck, texts
+
+TABLE1 = Experiment.load("table1")
+
+
+def test_an_encoder_is_ranked_if_it_is_converged_on_every_task(tmp_path, compared):
+    for seed in (0, 1, 2):
+        for task in ("ner", "snli"):
+            for encoder in ("glove", "elmo", "none"):
+                add(tmp_path, task, encoder, seed, lift=0.1 if encoder == "elmo" else 0)
+        add(tmp_path, "ner", "mybert", seed)
+        add(tmp_path, "ner", "random", seed)
+        stuck(tmp_path, "snli", "random", seed)
+    every = cards.cards(TABLE1, *compared(), [])
+    assert [(card.name, card.rank and card.rank.mean) for card in every] == [
+        ("elmo", 1), ("glove", 2), ("none", 3), ("mybert", None), ("random", None),
+    ]  # fmt: skip
+    assert every[0].rank.low == 1 and every[0].rank.high < 2
+    lines = {line["encoder"]: line for line in texts(cards.overview("open", every))}
+    assert lines["elmo"]["Inference (snli)"].endswith("▲") and lines["random"]["Inference (snli)"].endswith("†")
+    assert lines["mybert"]["Inference (snli)"] == "" == lines["mybert"]["mean rank"]
+    assert lines["chance"]["Named entities (ner)"] == "0.00"
+
+
+@pytest.mark.parametrize("name", sorted({*choices("encoder")} - {"hf", "precomputed", "cove"}))  # these take files
+def test_every_encoder_that_ships_says_what_it_is_and_has_a_card_that_exists(name, make_record):
+    row = Row(default("ner", name, "open", "cpu"), (make_record(),), name)
+    assert cards.about(row).endswith(".") and "elmo-bench run" not in cards.about(row)
+    without = ("none", "random", "random_only", "minilm", "elmo_bert_mini")
+    assert Path(cards.link(row)).is_file() if name not in without else cards.link(row) == ""
+
+
+@pytest.mark.parametrize(
+    ("metric", "by_type", "chance"),
+    [
+        ("accuracy", {"yes": {"gold": 30}, "no": {"gold": 70}}, (70, "always “no”")),
+        ("accuracy", {}, (None, "")),
+        ("f1", {"PER": {"gold": 3}}, (0, "no answer")),
+        ("bleu", {}, (None, "")),
+    ],
+)
+def test_chance_is_the_most_frequent_gold_label_or_no_answer(make_record, metric, by_type, chance):
+    scores = {split: {"overall": {metric: 1.0}, "by_type": by_type} for split in ("dev", "test")}
+    record = make_record(metric=metric, scores=scores)
+    [group] = groups([Row(RunSpec(**record["spec"]), (record,), "elmo")])
+    assert (group.chance, group.chance_said) == chance
