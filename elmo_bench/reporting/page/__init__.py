@@ -20,12 +20,13 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting import console
 from elmo_bench.reporting.canvas import FAINT, GRID, INK, NAMED, SURFACE, Drawing
+from elmo_bench.reporting.costs import cost_cells
 from elmo_bench.reporting.findings import Findings, findings
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import to_csv, to_latex, to_markdown
+from elmo_bench.reporting.table import HELP, signed, to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
 # The page names every table and figure that was written with it; links in findings have other texts.
@@ -126,6 +127,13 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str,
     home = Path(os.path.relpath(ledger, out))
     rows = [(row, group) for suite in board.suites for group in suite.groups for row in group.rows]
     shown = {cell.run for table in board.tables for line in table.shown for cell in line}
+    figures = {figure.stem: figure for figure in board.figures}
+    heroes = {suite.picture.stem for suite in board.suites if suite.picture}
+    moved: dict[str, str] = {}  # by the stem of a figure the finding that shows it
+    for finding in (
+        finding for own in said.values() for finding in own.shown if finding.figure in figures.keys() - heroes
+    ):
+        moved.setdefault(finding.figure, finding.name)
     stream = (
         _environment(escape=True)
         .get_template("index.html.j2")
@@ -135,13 +143,15 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str,
             links={row.anchor: {r["seed"]: link(r) for r in row.records} for row, _ in rows},
             closed=len(rows) > CLOSED,
             folded={row.anchor for row, _ in rows} - shown,
-            verdict=lambda cell: cell.hint if cell.hint in MARKS else "",
+            verdict=lambda cell: cell.hint.rpartition(" ")[2] if cell.hint.endswith(tuple(filter(None, MARKS))) else "",
             inline=lambda figure: Markup(inline(figure)),  # from matplotlib, which escapes its text
             style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
             script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
             rendered=lambda text: Markup(MarkdownIt("js-default").render(text)),  # it lets no HTML through
-            figures={figure.stem: figure for figure in board.figures},
-            colours=sorted(name for name in set(_COLOURS.values()) if name[1:].isalnum() and len(name) == 7),
+            figures=figures,
+            moved=moved,
+            colours=sorted({name for name in _COLOURS.values() if name.startswith("c")}),
+            card_of=lambda card: f"../{card.link}" if (out.parent / card.link).is_file() else "",
             tasks={group.task: group.info.title for suite in board.suites for group in suite.groups},
         )
     )
@@ -160,8 +170,12 @@ def _content(board: Leaderboard, said: Mapping[str, Findings]) -> dict[str, Any]
         "board": board,
         "findings": {suite.name: said.get(suite.name, Findings()) for suite in board.suites},
         "data_of": data_of,
+        "help": HELP,
+        "signed": signed,
+        "cost_cells": cost_cells,
         "machines": machines(record for row in board.selection.rows for record in row.records),
         "counted": counted,
+        "stems": {figure.stem for figure in board.figures},
         "older": [superseded(*pair) for pair in board.selection.superseded],
         "failed": [
             (run.failure.relative_to(run.ledger).as_posix(), failure["created"], failure["error"])
