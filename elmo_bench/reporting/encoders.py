@@ -1,7 +1,7 @@
 """Tables of tasks by encoders: scores, what they were trained on, and the gains."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from elmo_bench.reporting.canvas import Made
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
@@ -169,7 +169,11 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     for each, (name, other), gain in ((one, *test) for one in picked for test in one.tests.items()):
         group = each.group
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
-        beside = group.info.beside_paper(paper.scored) if paper else ""
+        line: Line = {"the paper's gain": None, "the paper's fewer errors": None}
+        if paper:
+            beside, errors = group.info.beside_paper(paper.scored), printed_reduction(experiment, each)
+            line["the paper's gain"] = replace(number(paper.gain, "+.2f", run=""), hint=beside)
+            line["the paper's fewer errors"] = number(errors, ".1f", run="", suffix=" %")
         lines.append(
             {
                 ROW: gain.ours,
@@ -180,12 +184,7 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, ""),
                 **part_cells(gain),
-                "the paper's gain": Cell(f"+{paper.gain}, {beside}", {"": paper.gain, "of": beside}, "")
-                if paper
-                else None,
-                "the paper's fewer errors": number(printed_reduction(experiment, each), ".1f", run="", suffix=" %")
-                if paper
-                else None,
+                **line,
             }
         )
     return make_table(*_named(experiment, suite, "gains", f"Gains on test, suite {suite}"), lines)

@@ -1,14 +1,15 @@
 """Findings: claims that people write around numbers of the tables, so that no text can differ from the records.
 
 A finding begins with a line `## name`. Lines follow of `key: value`: `when`, the condition under which its claim is
-true; `figure`, the stem of a figure of the page; `runs`, the command that makes its runs. Then come Markdown paragraphs:
-the claim in bold, at most three sentences, and a caveat. Numbers are placeholders of jinja2 (`{{ gain('ner') }}`); the
-condition and the placeholders have the functions of `_environment`.
+true; `figure`, the stem of a figure of the page; and `runs`, the command that makes its runs. Then come Markdown
+paragraphs: the claim in bold, at most three sentences, and a caveat. Numbers are placeholders of jinja2, such as
+`{{ gain('ner') }}`; the condition and the placeholders have the functions of `_environment`.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from jinja2 import StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
@@ -16,19 +17,25 @@ from jinja2.sandbox import SandboxedEnvironment
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reading
 from elmo_bench.reporting.rows import BASELINE
-from elmo_bench.reporting.table import Cell, Table, Value, signed
+from elmo_bench.reporting.table import Cell, Table, Value
 
 _KEYS = ("when", "figure", "runs")
 
 
-class Missing(Exception):  # noqa: N818: not an error of the finding
+class Missing(Exception):  # noqa: N818
     """The page has no such number yet."""
 
 
-class Shown(str):
+@dataclass(frozen=True)
+class Shown:
     """A number as the page shows it; `value` is what conditions compare."""
 
-    value: Value
+    text: str
+    value: Any
+    run: str | None = None  # the anchor of its run, if it becomes a link
+
+    def __str__(self) -> str:
+        return f"[{self.text}](#{self.run})" if self.run else self.text
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ def _environment(suite: str, tables: Mapping[str, Table], *, link: bool) -> Sand
     def at(*names: str, **where: Value) -> Shown:
         """The one cell of a table (by stem) and a column."""
         cell = cells(*names, **where)[0]
-        return _shown(cell.text, cell.order, cell.run if link else None)
+        return Shown(cell.text, cell.order, cell.run if link else None)
 
     def over(column: str) -> Callable[..., Shown]:
         return lambda task, ours="elmo", theirs=BASELINE: at("gains", column, task=task, encoder=ours, over=theirs)
@@ -114,16 +121,11 @@ def _environment(suite: str, tables: Mapping[str, Table], *, link: bool) -> Sand
         "interval": over("95 %"),
         "fewer": over("fewer errors"),
         "verdict": lambda *names: over("verdict")(*names).value,
-        "paper_gain": lambda task: signed(over("the paper's gain")(task).value),
+        "paper_gain": over("the paper's gain"),
         "paper_fewer": over("the paper's fewer errors"),
         "soon": lambda task, epoch, encoder="elmo": at("speed", f"epoch {epoch}", task=task, encoder=encoder),
         "late": lambda task, encoder="elmo": at("speed", "end", task=task, encoder=encoder),
+        "points": lambda number: replace(number, text=f"{abs(number.value):.1f}"),
         "share": lambda part, whole: f"{100 * part.value / whole.value:.0f} %",
     }
     return environment
-
-
-def _shown(text: str, value: Value, run: str | None) -> Shown:
-    number = Shown(f"[{text}](#{run})" if run else text)
-    number.value = value
-    return number

@@ -49,10 +49,9 @@ class Section:
     spent: str = ""  # what they took
 
     @property
-    def heading(self) -> str:
-        """Its title, with the training protocols of its runs."""
-        several = "s" if len(self.protocols) > 1 else ""
-        return f"{self.title} (protocol{several} {' and '.join(map(str, self.protocols))})"
+    def protocol(self) -> str:
+        """The training protocols of its runs, in words."""
+        return f"protocol{'s' * (len(self.protocols) > 1)} {' and '.join(map(str, self.protocols))}"
 
 
 @dataclass(frozen=True)

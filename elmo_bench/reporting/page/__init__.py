@@ -91,7 +91,7 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
     short = "No runs yet."
     for suite in (suite for suite in board.suites if suite.name == console.SUITE and suite.table1):
-        short = f"**{suite.headline}**\n\n{to_markdown(suite.table1)}"
+        short = f"**{suite.headline}.**\n\n{to_markdown(suite.table1)}"
         if suite.picture:
             figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
             short = short.replace("\n\n", f"\n\n![{suite.picture.alt}]({figure})\n\n")
