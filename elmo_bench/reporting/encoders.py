@@ -17,7 +17,7 @@ CONTROLS = ("none", "random")  # what an encoder is checked with: in no main tab
 COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Picked:
     """The runs of a group that compare encoders, by encoder: those that the experiment names first."""
 

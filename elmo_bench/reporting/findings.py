@@ -3,7 +3,7 @@
 A finding begins with a line `## name`. Lines follow of `key: value`: `when`, the condition under which its claim is
 true; `figure`, the stem of a figure of the page; and `runs`, the command that makes its runs. Then come Markdown
 paragraphs: the claim in bold, at most three sentences, and a caveat. Numbers are placeholders of jinja2, such as
-`{{ gain('ner') }}`; the condition and the placeholders have the functions of `_environment`.
+`{{ gain('TASK') }}`; the condition and the placeholders have the functions of `_functions`.
 """
 
 import re
@@ -17,22 +17,22 @@ from jinja2.sandbox import SandboxedEnvironment
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reading
 from elmo_bench.reporting.rows import BASELINE
-from elmo_bench.reporting.table import Cell, Table, Value
+from elmo_bench.reporting.table import Cell, Table
 
-_KEYS = ("when", "figure", "runs")
+KEYS = ("when", "figure", "runs")
 
 
-class Missing(Exception):  # noqa: N818
+class Missing(Exception):
     """The page has no such number yet."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A number as the page shows it; `value` is what conditions compare."""
+class Number:
+    """A number as the page shows it, with the anchor of its run; conditions compare its value."""
 
     text: str
     value: Any
-    run: str | None = None  # the anchor of its run, if it becomes a link
+    run: str | None
 
     def __str__(self) -> str:
         return f"[{self.text}](#{self.run})" if self.run else self.text
@@ -44,8 +44,12 @@ class Finding:
 
     name: str
     figure: str
-    text: str
-    linked: str  # the same, each number with a link to its run
+    linked: str  # each number with a link to its run
+
+    @property
+    def text(self) -> str:
+        """Without these links, for another page."""
+        return re.sub(r"\[([^\]]*)\]\(#run-[^)]*\)", r"\1", self.linked)
 
 
 @dataclass(frozen=True)
@@ -57,42 +61,36 @@ class Findings:
     untrue: list[str] = field(default_factory=list)  # a line for each finding whose condition no longer holds
 
 
-def findings(path: object, lines: Sequence[str], suite: str, tables: Sequence[Table]) -> Findings:
-    """Fill the placeholders of a file. Raises UserError for a mistake in it, with the name of the finding."""
-    result, by_stem = Findings(), {table.stem: table for table in tables}
-    for name, given, text in _parted(path, lines):
+def findings(path: object, text: str, suite: str, tables: Sequence[Table]) -> Findings:
+    """Fill the placeholders of a file; what comes before its first finding is for writers.
+
+    Raises UserError for a mistake in it, with the name of the finding.
+    """
+    result, environment = Findings(), SandboxedEnvironment(undefined=StrictUndefined)
+    environment.globals |= _functions({table.stem.removeprefix(f"{suite}-"): table for table in tables})
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
+    for name, part in zip(parts[::2], parts[1::2], strict=True):
+        head, _, body = part.strip().partition("\n\n")
+        given = {key: value.strip() for key, _, value in (line.partition(":") for line in head.splitlines())}
+        if given.keys() != {*KEYS}:
+            raise UserError(f"{path}: {name}: the lines below its name are {', '.join(KEYS)}, then an empty one.")
         with reading(f"{path}: {name}", "a finding", "docs/leaderboard.md describes findings."):
-            plain, linked = (_environment(suite, by_stem, link=link) for link in (False, True))
             try:
-                if not plain.compile_expression(given["when"], undefined_to_none=False)():
-                    result.untrue.append(f"{path}: {name} is left out, since this does not hold: {given['when']}")
-                    continue
-                texts = [each.from_string(text).render() for each in (plain, linked)]
+                if environment.compile_expression(given["when"], undefined_to_none=False)():
+                    linked = environment.from_string(body).render()
+                    result.shown.append(Finding(name, given["figure"], linked))
+                else:
+                    result.untrue.append(f"{path}: {name} is left out, as this does not hold: {given['when']}")
             except Missing:
                 result.waiting[name] = given["runs"]
-            else:
-                result.shown.append(Finding(name, given["figure"], *texts))
     return result
 
 
-def _parted(path: object, lines: Sequence[str]) -> list[tuple[str, dict[str, str], str]]:
-    """Name, keys and text of each finding. What comes before the first one is for writers."""
-    parts = re.split(r"^## (.+)$", "\n".join(lines), flags=re.MULTILINE)[1:]
-    parted = []
-    for name, rest in zip(parts[::2], parts[1::2], strict=True):
-        head, _, text = rest.strip().partition("\n\n")
-        given = {key: value.strip() for key, _, value in (line.partition(":") for line in head.splitlines())}
-        if given.keys() != {*_KEYS}:
-            raise UserError(f"{path}: {name}: the lines below its name are {', '.join(_KEYS)}, then an empty one.")
-        parted.append((name.strip(), given, text.strip()))
-    return parted
+def _functions(tables: Mapping[str, Table]) -> dict[str, Callable[..., Any]]:
+    """Findings call these. A table has its stem without the suite; the values of other columns choose a row."""
 
-
-def _environment(suite: str, tables: Mapping[str, Table], *, link: bool) -> SandboxedEnvironment:
-    """With the functions that findings may call. `encoder`, `over` and others name a row by the cell of that column."""
-
-    def cells(stem: str, column: str, task: str = "", **where: Value) -> list[Cell]:
-        table = tables.get(f"{suite}-{stem}") or Table(stem, "", [], [], [])
+    def cells(stem: str, column: str, task: str = "", **where: Any) -> list[Cell]:
+        table = tables.get(stem) or Table(stem, "", [], [], [])
         rows = [
             dict(zip(table.columns, row, strict=True))
             for row, its in zip(table.rows, table.tasks, strict=True)
@@ -104,16 +102,14 @@ def _environment(suite: str, tables: Mapping[str, Table], *, link: bool) -> Sand
             raise Missing
         return shown
 
-    def at(*names: str, **where: Value) -> Shown:
-        """The one cell of a table (by stem) and a column."""
+    def at(*names: str, **where: Any) -> Number:
         cell = cells(*names, **where)[0]
-        return Shown(cell.text, cell.order, cell.run if link else None)
+        return Number(cell.text, cell.order, cell.run)
 
-    def over(column: str) -> Callable[..., Shown]:
+    def over(column: str) -> Callable[..., Number]:
         return lambda task, ours="elmo", theirs=BASELINE: at("gains", column, task=task, encoder=ours, over=theirs)
 
-    environment = SandboxedEnvironment(undefined=StrictUndefined)
-    environment.globals |= {
+    return {
         "at": at,
         "every": lambda *names, **where: [cell.order for cell in cells(*names, **where)],
         "score": lambda task, encoder="elmo": at("table1", encoder, task=task),
@@ -128,4 +124,3 @@ def _environment(suite: str, tables: Mapping[str, Table], *, link: bool) -> Sand
         "points": lambda number: replace(number, text=f"{abs(number.value):.1f}"),
         "share": lambda part, whole: f"{100 * part.value / whole.value:.0f} %",
     }
-    return environment

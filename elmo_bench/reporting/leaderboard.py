@@ -7,7 +7,8 @@ from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import costs, curves, encoders, layers, picture, slices, variants
+from elmo_bench.reporting import costs as worth
+from elmo_bench.reporting import curves, encoders, layers, picture, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.cards import Card, cards, overview
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
@@ -112,52 +113,42 @@ def leaderboard(
         own = [group for group in every if group.suite == name]
         newest = shown(main, own)
         picked, known = encoders.picked(main, newest, gain), cards(main, newest, gain, costs)
-        suites.append(
-            Suite(
-                name,
-                own,
-                listed(own),
-                picture.headline(encoders.leading(main, picked), picked),
-                picture.picture(main, name, picked),
-                encoders.table1(main, name, picked) if picked else None,
-                known,
-                sections(name, own, gain, costs, ledger, known),
-            )
-        )
+        title, drawn = picture.headline(encoders.leading(main, picked), picked), picture.picture(main, name, picked)
+        table1 = encoders.table1(main, name, picked) if picked else None
+        parts = sections(name, own, gain, costs=costs, ledger=ledger)
+        if known:
+            parts.insert(0, _section("encoders", "Encoders", ENCODERS, ([overview(name, known)], []), newest))
+        suites.append(Suite(name, own, listed(own), title, drawn, table1, known, parts))
     return Leaderboard(command, suites, selection, failures)
 
 
 def sections(
-    suite: str, groups: Sequence[Group], gain: Gains, given: Sequence[EncoderCost], ledger: Path, known: Sequence[Card]
+    suite: str, groups: Sequence[Group], gain: Gains, *, costs: Sequence[EncoderCost], ledger: Path
 ) -> list[Section]:
-    """The encoders, each experiment that has enough runs, the costs of its encoders, slices of test, and all runs.
+    """A section for each experiment that has enough runs, then the costs of its encoders, slices of test, all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    main, commands, hours = shown(Experiment.load(MAIN), groups), dict[str, str](), dict[str, str]()
-    made: Made = [overview(suite, known)] if known else [], []
-    parts = [("encoders", "Encoders", ENCODERS, made, main)]
+    parts = []
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         newest = shown(experiment, groups)
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
-        parts.append((experiment.name, experiment.caption, experiment.about, made, newest))
-        commands[experiment.name] = f"elmo-bench sweep experiment={experiment.name} suite={suite}"
+        command = f"elmo-bench sweep experiment={experiment.name} suite={suite}"
         rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
-        hours[experiment.name] = spent(rows) if rows else ""
-    worth = costs.worth(Experiment.load(MAIN), suite, main, gain, given)
+        section = _section(experiment.name, experiment.caption, experiment.about, made, newest)
+        parts.append(replace(section, command=command, spent=spent(rows) if rows else ""))
+    main = shown(Experiment.load(MAIN), groups)
+    made = worth.worth(Experiment.load(MAIN), suite, main, gain, costs)
     parts += [
-        ("worth", costs.TITLE, costs.ABOUT, worth, main),
-        ("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
-        ("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
+        _section("worth", worth.TITLE, worth.ABOUT, made, main),
+        _section("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
+        _section("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
     ]
-    return [
-        Section(
-            *(name, title, about, *made, sorted({row.spec.protocol for group in own for row in group.rows})),
-            *(commands.get(name, ""), hours.get(name, "")),
-        )
-        for name, title, about, made, own in parts
-        if made[0]
-    ]
+    return [section for section in parts if section.tables]
+
+
+def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Group]) -> Section:
+    return Section(name, title, about, *made, sorted({row.spec.protocol for group in groups for row in group.rows}))
 
 
 def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:

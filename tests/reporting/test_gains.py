@@ -62,8 +62,8 @@ def test_a_gain_by_hand(tmp_path, compared):
         "elmo", "glove", "primary", "2 (0, 1)", "+70.00", f"{70 - reach:+.2f} … {70 + reach:+.2f}", "82.4 %",
         f"{reach + t.ppf(0.8, df) * error:.2f}",
     ]  # fmt: skip
-    assert [cell.text for cell in glance.rows[0]][:4] == [
-        "Sentiment (sst5)", "15.00 ± 7.07", "85.00 ± 7.07 ▲", "20.00 ± 0.00 =",
+    assert [cell.text for cell in glance.rows[0]][:5] == [
+        "Sentiment (sst5)", "accuracy", "15.00 ± 7.07", "85.00 ± 7.07 ▲", "20.00 ± 0.00 =",
     ]  # fmt: skip
 
 
@@ -109,9 +109,11 @@ def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_pat
     family = [one.tests[pair] for one in picked for pair in named]
     assert [each.p_holm for each in family] == pytest.approx(holm([each.p for each in family]))
     assert [one.gains["random"].p_holm for one in picked] == [1.0, 1.0]
-    glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
-    assert glance.columns[1:6] == ["glove", "elmo_word", "elmo", "random", "elmo − elmo_word"]
-    assert {row[5].text.split()[0] for row in glance.rows} == {"+40.00"}
+    gains = encoders.made(TABLE1, "open", own, gain)[0][1]
+    table1 = encoders.table1(TABLE1, "open", picked)  # without controls, such as random
+    heads = ["gain: elmo − glove", "word vector: elmo_word − glove", "context: elmo − elmo_word"]
+    assert table1.columns == ["task", "score", "glove", "elmo_word", "elmo", *heads]
+    assert {tuple(cell.text.split()[0] for cell in row[5:]) for row in table1.rows} == {("+70.0", "+30.0", "+40.0")}
     assert [[cell.text for cell in row][1:4] for row in gains.rows[:4]] == [
         ["elmo_word", "glove", "primary"], ["elmo", "glove", "primary"], ["elmo", "elmo_word", "primary"],
         ["random", "glove", "exploratory"],

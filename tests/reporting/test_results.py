@@ -95,7 +95,7 @@ def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledge
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert START in text
     readme.write_text(text, encoding="utf-8")
-    flags = ["--out", str(tmp_path / "out"), "--readme", str(readme), "--published", str(scores)]
+    flags = ["--out", str(tmp_path / "results"), "--readme", str(readme), "--published", str(scores)]
     assert report.main(["--ledger", str(RESULTS / "runs"), *flags]) == 0
     assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
     assert scores.read_bytes() == console.FILE.read_bytes(), "run `make report` and commit what it writes"
@@ -107,8 +107,8 @@ def test_rendered_again_it_is_the_same_byte_for_byte(tmp_path):
     out.mkdir()
     for name in ("runs", "costs"):
         (out / name).symlink_to(RESULTS / name)
-    for discussion in RESULTS.glob("DISCUSSION-*.md"):
-        (out / discussion.name).write_bytes(discussion.read_bytes())
+    for written in RESULTS.glob("FINDINGS-*.md"):
+        (out / written.name).write_bytes(written.read_bytes())
     assert report.main(["--ledger", str(out / "runs"), "--out", str(out)]) == 0
     assert _rendered(out) == _rendered(RESULTS), "run `make report` and commit what it writes"
 

@@ -43,7 +43,7 @@ def read_findings(board: Leaderboard, out: Path) -> dict[str, Findings]:
     read = {}
     for suite in board.suites:
         if (path := out / f"FINDINGS-{suite.name}.md").exists():
-            read[suite.name] = findings(path, [line for _, line in read_lines(path)], suite.name, board.tables)
+            read[suite.name] = findings(path, "\n".join(line for _, line in read_lines(path)), suite.name, board.tables)
     return read
 
 
