@@ -49,7 +49,8 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{wrong[0]}: not an option of an encoder. Give encoder=NAME and its options.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in options.options]
     from elmo_bench.ledger.costs import write_cost
-    from elmo_bench.reporting.costs import console
+    from elmo_bench.reporting.cards import cost_cells, machine_of
+    from elmo_bench.reporting.console import fitted
     from elmo_bench.spec.config import compose, sweep
 
     runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
@@ -67,7 +68,10 @@ def main(arguments: list[str]) -> int:
     costs: list[EncoderCost] = [{**rounds[0], "rounds": [each["rounds"][0] for each in rounds]} for rounds in measured]
     for cost in costs:
         write_cost(options.out, cost)
-    print(f"{console(costs)}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")
+    lines = [cost_cells(cost) for cost in costs]
+    body = [[cost["encoder"], *(c.text for c in line.values())] for cost, line in zip(costs, lines, strict=True)]
+    print(f"{fitted(['encoder', *lines[0]], body)}\n\n{machine_of(costs[0])}; {costs[0]['text']['tokens']:,} tokens")
+    print(f"{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")
     return 0
 
 
@@ -92,7 +96,7 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
     from elmo_bench.base.machine import peak_memory, resident_memory
     from elmo_bench.encoders.static import numbers_of, path_of
     from elmo_bench.ledger import environment, now
-    from elmo_bench.ledger.costs import SCHEMA, encoder_part
+    from elmo_bench.ledger.costs import encoder_part
     from elmo_bench.runner.prepare import load_frozen
     from elmo_bench.spec.config import compose
     from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -115,33 +119,28 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> "EncoderCos
     before, start = resident_memory(os.getpid()), seconds()
     frozen = load_frozen(spec, setup, {word for sentence in sentences for word in sentence})
     read, loaded = _reader(frozen, setup.device), seconds() - start
-    passages = [sentences[at :: 1 + len(BATCHES)] for at in range(1 + len(BATCHES))]
-    sizes = zip((PASSAGE, *BATCHES), passages, strict=True)
-    rates = [round(_rate(read, own, size, seconds), 1) for size, own in sizes][1:]
+    passages = [sentences[at :: 1 + len(BATCHES)] for at in (*range(1, 1 + len(BATCHES)), 0)]
+    _rate(read, passages.pop(), PASSAGE, seconds)  # warms up
+    rates = {str(size): _rate(read, own, size, seconds) for size, own in zip(BATCHES, passages, strict=True)}
     peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
     about = environment(("elmo-bench", "torch", "transformers", "numpy"))
-    device = torch.cuda.get_device_name() if on_gpu else "cpu"
     vectors = path_of(config.encoder.vectors) if config.encoder.words == "static" else None
     files, text = _files(frozen, vectors), digest([list(sentence) for sentence in sentences])[:12]
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "encoder": spec.encoder,
         "settings": encoder_part(spec.settings),
         "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
         "machine": {
             "cpu": about["cpu"],
-            "device": device,
+            "device": torch.cuda.get_device_name() if on_gpu else "cpu",
             "threads": 1,
             "python": about["python"],
             "packages": about["packages"],
         },
         "text": {"name": "sample", "sentences": SENTENCES, "tokens": sum(map(len, sentences)), "digest": text},
         "rounds": [
-            {
-                "load_seconds": round(loaded, 3),
-                "memory_mib": round(peak / 2**20, 1),
-                "tokens_per_second": dict(zip(map(str, BATCHES), rates, strict=True)),
-            }
+            {"load_seconds": round(loaded, 3), "memory_mib": round(peak / 2**20, 1), "tokens_per_second": rates}
         ],
         "parameters": sum(one.parameters for one in frozen.encoders.values()) + (numbers_of(vectors) if vectors else 0),
         "stored_bytes": None if files is None else sum(file.stat().st_size for file in files),
@@ -175,7 +174,7 @@ def _rate(read: Callable[[Sentences], Any], sentences: Sentences, size: int, sec
             read(sentences[first : first + size])
         tokens += sum(map(len, sentences))
         if (taken := seconds() - start) >= LEAST:
-            return tokens / taken
+            return round(tokens / taken, 1)
 
 
 def _files(frozen: "Frozen", vectors: Path | None) -> set[Path] | None:

@@ -1,7 +1,6 @@
 """What a frozen encoder costs on a machine, as `elmo-bench cost` measures it: a JSON file for each of both.
 
-The file says which encoder it is of by settings and contents, as a run's spec does, so that figures of other weights
-are noticed.
+The file says which encoder it is of by settings and contents, as a run's spec does.
 """
 
 import json
@@ -19,8 +18,6 @@ from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.reading import reader
 from elmo_bench.ledger.schema import check
 
-SCHEMA: Literal[1] = 1
-MAX_BYTES = 2**18
 SINGLE = "1"  # sentences a batch: the one that every file has
 Batch = Annotated[str, Field(pattern=r"^\d+$")]
 Rate = Annotated[float, Field(gt=0, lt=1e15)]
@@ -56,7 +53,7 @@ class Text(TypedDict):
 class EncoderCost(TypedDict):
     """One file."""
 
-    schema: Literal[1]  # SCHEMA
+    schema: Literal[1]
     encoder: Annotated[str, Field(pattern=r"^\w[\w.+=-]*$")]  # as in the spec of a run
     settings: dict[str, Any]  # of the encoder, from the settings of a run
     contents: dict[str, Any]  # checksums of its weights and vectors, as in the spec of a run
@@ -93,24 +90,19 @@ def write_cost(folder: Path, cost: EncoderCost) -> Path:
 
 
 @reader
-def read_cost(path: Path) -> EncoderCost:
-    """The measurement in a file. Raises UserError if it is damaged, of another version, or a link."""
-    try:
-        _check(cost := read_json(path, max_bytes=MAX_BYTES, follow_links=False))
-    except UserError as error:
-        said = str(error).removeprefix(f"{path}: ")
-        raise UserError(f"{path}: {said}. Remove it, or measure again with elmo-bench cost.") from None
-    return cost
-
-
 def read_costs(folder: Path) -> tuple[list[EncoderCost], list[str]]:
-    """(every measurement, one line about each file that was skipped), by path; nothing if there is no folder."""
+    """(every measurement, one line about each file that was skipped), by path; nothing if there is no folder.
+
+    A file is skipped if it is damaged, of another version, or a link.
+    """
     costs, problems = [], []
     for path in sorted(folder.glob("*/*.json")):
         try:
-            costs.append(read_cost(path))
+            _check(cost := read_json(path, max_bytes=2**18, follow_links=False))
+            costs.append(cost)
         except UserError as error:
-            problems.append(str(error))
+            said = str(error).removeprefix(f"{path}: ")
+            problems.append(f"{path}: {said}. Remove it, or measure again with elmo-bench cost.")
     return costs, problems
 
 

@@ -121,7 +121,7 @@ def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> 
 
     The limits of the axes must be final.
     """
-    wide, high = (0.8 * inch for inch in axes.figure.get_size_inches())  # about the axes' size
+    wide, high = (pixels / axes.figure.dpi for pixels in axes.bbox.size)  # before the layout; about so after it
     to_axes, names = axes.transData - axes.transAxes, []
     for x, y, name, colour in points:
         text = fill(name, 26)

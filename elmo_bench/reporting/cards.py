@@ -1,18 +1,23 @@
-"""Encoders on a suite: what each is, how it ranks over tasks, what it gains and what it costs; and a table of all."""
+"""Encoders on a suite: what each is, its rank over tasks, gains and cost; a table of all, and worth against cost."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
+from statistics import fmean, median
 
-from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting.costs import SPEED, cost_cells, costs_of
+import pandas as pd
+
+from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
+from elmo_bench.reporting.canvas import Made, chart
 from elmo_bench.reporting.encoders import picked
 from elmo_bench.reporting.gains import Gain, Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.ranks import Rank, standings
-from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import Cell, Line, Table, make_table, signed, spread
+from elmo_bench.reporting.rows import BASELINE, Row
+from elmo_bench.reporting.significance import mean_interval
+from elmo_bench.reporting.table import Cell, Line, Table, interval, make_table, number, signed, spread
 from elmo_bench.spec.config import choices, config_file
 from elmo_bench.spec.experiments import Experiment
 
@@ -20,6 +25,16 @@ RANKED = (
     "mean rank: over the tasks ({}), among the encoders that are converged on each of them; 1 is best. In brackets its "
     "95 % interval, from the tests of all pairs on all tasks (Holm)."
 )
+TITLE = "Worth against cost"
+ABOUT = (
+    f"The gain over {BASELINE} on test, the mean over the tasks that all of these encoders have, against what the "
+    "frozen encoder with its static vectors costs (elmo-bench cost). Costs are of the same weights as the runs."
+)
+NOTE = (
+    "Costs: {}; median (and range) of {} processes that read {:,} tokens. load: processor seconds, with the libraries "
+    "that the encoder imports. peak: above a process without encoder."
+)
+SPEED = "best tokens/s"
 WEIGHTS = Path("elmo_bench/weights")  # in the repository
 
 
@@ -49,19 +64,14 @@ def cards(main: Experiment, groups: Sequence[Group], gain: Gains, costs: Iterabl
     ranked = [name for name in rows if all(name in own and not own[name].mark for own in by_task.values())]
     complete = {task: {name: own[name] for name in ranked} for task, own in by_task.items()}
     ranks = standings(complete, gain).ranks if len(ranked) > 1 else {}
-    known = costs_of(rows.values(), costs)
-    every = [
-        Card(
-            name,
-            about(row),
-            link(row),
-            {one.group: one.rows[name] for one in compared if name in one.rows},
-            {one.group: one.gains[name] for one in compared if name in one.gains},
-            ranks.get(name),
-            known.get(row.anchor),
-        )
-        for name, row in rows.items()
-    ]
+    known = costs_of((row for one in compared for row in one.rows.values()), costs)
+    every = []
+    for name, row in rows.items():
+        own = {one.group: one.rows[name] for one in compared if name in one.rows}
+        gains = {one.group: one.gains[name] for one in compared if name in one.gains}
+        measured = [known.get(each.anchor) for each in own.values()]
+        cost = measured[0] if all(measured) else None
+        every.append(Card(name, about(row), link(row), own, gains, ranks.get(name), cost))
     return sorted(every, key=lambda card: (card.rank is None, card.rank or (), main.position(card.name)))
 
 
@@ -70,21 +80,50 @@ def overview(suite: str, cards: Sequence[Card]) -> Table:
     groups = list(dict.fromkeys(group for card in cards for group in card.rows))
     lines: list[Line] = []
     for card in cards:
-        rank = card.rank and f"{card.rank.mean:.2f} ({card.rank.low:.2f} to {card.rank.high:.2f})"
-        line: Line = {"encoder": card.name}
-        line["mean rank"] = (
-            Cell(rank, dict(zip(("mean", "low", "high"), card.rank, strict=True))) if card.rank else None
-        )
+        line: Line = {"encoder": card.name, "mean rank": None}
+        if card.rank:
+            shown = "{:.2f} ({:.2f} to {:.2f})".format(*card.rank)
+            line["mean rank"] = Cell(shown, dict(zip(("mean", "low", "high"), card.rank, strict=True)))
         line |= {group.heading: _score(row, card.gains.get(group)) for group, row in card.rows.items()}
         lines.append(line | ({SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}))
-    chance = {group.heading: Cell(f"{group.chance:.2f}", {"mean": group.chance}, hint=group.chance_said)
-              for group in groups if group.chance is not None}  # fmt: skip
-    if lines and chance:
-        lines.append({"encoder": "chance", **chance})
+    guessed = [group for group in groups if group.chance is not None]
+    if guessed:
+        lines.append({"encoder": "chance", **{group.heading: number(group.chance) for group in guessed}})
     note = RANKED.format(", ".join(dict.fromkeys(group.info.title for group in groups)))
-    told = "; ".join(f"{group.info.title}: {group.chance_said}" for group in groups if group.chance is not None)
+    told = "; ".join(f"{group.info.title}: {group.chance_said}" for group in guessed)
     notes = [note] * any(card.rank for card in cards) + [f"chance: {told}."] * bool(told)
     return make_table(f"{suite}-encoders", f"Encoders by tasks, suite {suite}: test scores", lines, notes=notes)
+
+
+def worth(suite: str, cards: Sequence[Card]) -> Made:
+    """A table, the baseline first, and a figure; nothing without costs of two encoders that share a task.
+
+    An encoder that is not converged on a task is in neither.
+    """
+    base = next((card for card in cards if card.name == BASELINE and card.cost), None)
+    converged = [card for card in cards if card.gains and all(each.converged for each in card.gains.values())]
+    known = [(card, card.cost) for card in converged if card.cost]
+    groups = [group for group in base.rows if all(group in card.gains for card, _ in known)] if base else []
+    if not (base and base.cost and known and groups):
+        return [], []
+    over, points = f"gain over {BASELINE}", [(BASELINE, cost_cells(base.cost)[SPEED].order, 0.0, 0.0)]
+    lines: list[Line] = [{"encoder": BASELINE, over: None, "95 %": None, **cost_cells(base.cost)}]
+    for card, cost in known:
+        own = [card.gains[group] for group in groups]
+        mean, tested = fmean(each.mean for each in own), [each.difference for each in own if each.difference]
+        bounds, cells = mean_interval(tested) if len(tested) == len(own) else None, cost_cells(cost)
+        gained = {over: number(mean, "+.2f"), "95 %": interval(bounds) if bounds else None}
+        lines.append({"encoder": card.name, **gained, **cells})
+        points.append((card.name, cells[SPEED].order, mean, (bounds[1] - bounds[0]) / 2 if bounds else nan))
+    frame = pd.DataFrame(points, columns=["encoder", "tokens/s, best batch", f"points over {BASELINE} on test", "sd"])
+    best, speed, most, _ = max(points[1:], key=lambda point: point[2])
+    of = groups[0].info.title if len(groups) == 1 else f"mean of {', '.join(group.task for group in groups)}"
+    over_what = of if len(groups) == 1 else f"the mean of {len(groups)} tasks"
+    message = f"{best} gains most, {most:.1f} points on {over_what}, and reads {speed:,.0f} tokens/s"
+    message += f"; {BASELINE} reads {points[0][1]:,.0f}"
+    stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
+    note = NOTE.format(machine_of(base.cost), len(base.cost["rounds"]), base.cost["text"]["tokens"])
+    return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame, message=message)]
 
 
 def _score(row: Row, gain: Gain | None) -> Cell:
@@ -108,3 +147,43 @@ def link(row: Row) -> str:
     key = {"elmo": "encoder.weights", "hf": "encoder.contextual.weights", "static": "encoder.vectors"}.get(kind, "")
     path = WEIGHTS / f"{'elmo-' * (kind == 'elmo')}{settings.get(key)}.md"
     return path.as_posix() if (Path(__file__).parents[2] / path).is_file() else ""
+
+
+def cost_cells(cost: EncoderCost) -> Line:
+    """Medians over the rounds, with the range of rates."""
+    rates = pd.DataFrame([each["tokens_per_second"] for each in cost["rounds"]]).rename(columns=int).sort_index(axis=1)
+    best = int(rates.median().idxmax())  # of equal ones the smallest
+    ranges = {}
+    for batch in (int(SINGLE), best):
+        values = {"": rates[batch].median(), "low": rates[batch].min(), "high": rates[batch].max()}
+        ranges[batch] = Cell("{:,.0f} ({:,.0f} to {:,.0f})".format(*values.values()), values)
+    return {
+        "tokens/s, batch 1": ranges[int(SINGLE)],
+        SPEED: ranges[best],
+        "batch": number(best, ","),
+        "load, s": number(median(each["load_seconds"] for each in cost["rounds"])),
+        "peak MiB": number(median(each["memory_mib"] for each in cost["rounds"]), ",.0f"),
+        "stored MiB": number(cost["stored_bytes"] and cost["stored_bytes"] / 2**20, ",.1f"),
+        "frozen numbers": number(cost["parameters"], ","),
+    }
+
+
+def machine_of(cost: EncoderCost) -> str:
+    """The processor and its threads, or the GPU."""
+    machine, threads = cost["machine"], cost["machine"]["threads"]
+    on_cpu = f"{machine['cpu']}, {threads} thread{'s' if threads != 1 else ''}"
+    return on_cpu if machine["device"] == "cpu" else machine["device"]
+
+
+def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, EncoderCost]:
+    """The costs of the frozen encoders of these rows, by anchor: with the same weights, of one machine and text.
+
+    Of several machines the one that has most of the rows.
+    """
+    keys = {row.anchor: encoder_key(row.spec.settings, row.spec.contents) for row in rows}
+    places: dict[tuple[str, str], dict[str, EncoderCost]] = {}
+    for cost in sorted(costs, key=lambda cost: cost["created"]):
+        key = encoder_key(cost["settings"], cost["contents"])
+        own = places.setdefault((machine_of(cost), cost["text"]["digest"]), {})
+        own |= {anchor: cost for anchor, its in keys.items() if its == key}
+    return max((own for _, own in sorted(places.items())), key=len, default={})

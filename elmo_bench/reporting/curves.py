@@ -198,30 +198,30 @@ def tuned(experiment: Experiment, group: Group) -> dict[str, dict[float, Row]]:
 
 
 def _tuned(group: Group, by_name: dict[str, dict[float, Row]], factors: Sequence[float]) -> Iterator[Line]:
-    def best_of(rows: dict[float, Row]) -> float:  # on dev; of equal factors the nearest to 1
-        return max(sorted(rows), key=lambda factor: (rows[factor].summary("dev").mean, -abs(factor - 1)))
+    dev = {name: {f: row.summary("dev").mean for f, row in rows.items()} for name, rows in by_name.items()}
+    # Of equal factors the nearest to 1.
+    best = {name: max(sorted(own), key=lambda f, own=own: (own[f], -abs(f - 1))) for name, own in dev.items()}  # type: ignore[misc]
 
-    def gain(ours: Row | None, theirs: Row | None) -> Cell | None:
-        if ours is None or theirs is None or name == BASELINE:
+    def gain(name: str, ours: float, theirs: float) -> Cell | None:
+        if name == BASELINE or ours not in dev[name] or theirs not in dev[BASELINE]:
             return None
-        over = ours.summary("dev").mean - theirs.summary("dev").mean
-        return number(over, "+.2f", run=ours.anchor, suffix=f" {ours.mark or theirs.mark}")
+        row, over = by_name[name][ours], dev[name][ours] - dev[BASELINE][theirs]
+        return number(over, "+.2f", run=row.anchor, suffix=f" {row.mark or by_name[BASELINE][theirs].mark}")
 
-    baseline = by_name[BASELINE]
     for name, rows in by_name.items():
-        best, usual = rows[best_of(rows)], rows.get(1)
+        chosen, usual = rows[best[name]], rows.get(1)
         # The deviation over all seeds of this run, not the experiment's alone.
         whole = next((row for row in group.rows if usual and row.spec == usual.spec), None)
         cells = {f: spread(row.summary("dev"), run=row.anchor, mark=row.mark) for f, row in rows.items()}
         yield {
-            ROW: best,
+            ROW: chosen,
             "task": group.heading,
             "encoder": name,
             "dev": group.metric,
             **{f"× {factor:g}": cells.get(factor) for factor in factors},
             "± seeds": number(whole.summary("dev").sd if whole else None),
-            "best": number(best_of(rows), "g"),
-            "its rate": number(best.spec.settings[RATE], "g"),
-            "gain at × 1": gain(usual, baseline.get(1)),
-            "gain, each at its best": gain(best, baseline[best_of(baseline)]),
+            "best": number(best[name], "g"),
+            "its rate": number(chosen.spec.settings[RATE], "g"),
+            "gain at × 1": gain(name, 1, 1),
+            "gain, each at its best": gain(name, best[name], best[BASELINE]),
         }

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import costs as worth
-from elmo_bench.reporting import curves, encoders, layers, picture, slices, variants
+from elmo_bench.reporting import cards, curves, encoders, layers, picture, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
-from elmo_bench.reporting.cards import Card, cards, overview
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
 from elmo_bench.reporting.rows import Row, Selection, of_newest_protocol
@@ -65,7 +63,7 @@ class Suite:
     headline: str  # what the main experiment shows
     picture: Drawing | None
     table1: Table | None
-    cards: list[Card]
+    cards: list[cards.Card]
     sections: list[Section]
 
     @property
@@ -112,24 +110,24 @@ def leaderboard(
     for name in dict.fromkeys(group.suite for group in every):
         own = [group for group in every if group.suite == name]
         newest = shown(main, own)
-        picked, known = encoders.picked(main, newest, gain), cards(main, newest, gain, costs)
+        picked, known = encoders.picked(main, newest, gain), cards.cards(main, newest, gain, costs)
         title, drawn = picture.headline(encoders.leading(main, picked), picked), picture.picture(main, name, picked)
         table1 = encoders.table1(main, name, picked) if picked else None
-        parts = sections(name, own, gain, costs=costs, ledger=ledger)
-        if known:
-            parts.insert(0, _section("encoders", "Encoders", ENCODERS, ([overview(name, known)], []), newest))
+        parts = sections(name, own, gain, known, ledger=ledger)
         suites.append(Suite(name, own, listed(own), title, drawn, table1, known, parts))
     return Leaderboard(command, suites, selection, failures)
 
 
 def sections(
-    suite: str, groups: Sequence[Group], gain: Gains, *, costs: Sequence[EncoderCost], ledger: Path
+    suite: str, groups: Sequence[Group], gain: Gains, known: Sequence[cards.Card], *, ledger: Path
 ) -> list[Section]:
-    """A section for each experiment that has enough runs, then the costs of its encoders, slices of test, all runs.
+    """The encoders, a section for each experiment that has enough runs, worth against cost, slices of test, all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    parts = []
+    main = shown(Experiment.load(MAIN), groups)
+    overview = [cards.overview(suite, known)] if known else []
+    parts = [_section("encoders", "Encoders", ENCODERS, (overview, []), main)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         newest = shown(experiment, groups)
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
@@ -137,10 +135,8 @@ def sections(
         rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
         section = _section(experiment.name, experiment.caption, experiment.about, made, newest)
         parts.append(replace(section, command=command, spent=spent(rows) if rows else ""))
-    main = shown(Experiment.load(MAIN), groups)
-    made = worth.worth(Experiment.load(MAIN), suite, main, gain, costs)
     parts += [
-        _section("worth", worth.TITLE, worth.ABOUT, made, main),
+        _section("worth", cards.TITLE, cards.ABOUT, cards.worth(suite, known), main),
         _section("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
         _section("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, slices_of
-from elmo_bench.ledger.outcomes import Outcomes
+from elmo_bench.ledger.outcomes import Formula, Outcomes
 from elmo_bench.reporting.gains import formula_of, over_baseline
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
@@ -42,11 +42,10 @@ def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
     notes: list[str] = []
     comparing = [group for group in groups if not group.basis.fraction and not group.basis.labels]
     sliced = [(group, own) for group in comparing if (own := _sliced(group, ledger, notes))]
-    newest: dict[str, int] = {}
-    for group, own in sliced:
-        newest[group.task] = max(newest.get(group.task, 0), own[0][0].spec.protocol)
-    sliced = [(group, own) for group, own in sliced if own[0][0].spec.protocol == newest[group.task]]
-    lines = [line for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
+    protocols = [(group.task, own[0][0].spec.protocol) for group, own in sliced]
+    newest = dict(sorted(protocols))
+    shown = [each for each, (task, protocol) in zip(sliced, protocols, strict=True) if protocol == newest[task]]
+    lines = [line for group, own in shown for name in TITLES for line in _lines(group, own, name)]
     return [make_table(f"{suite}-slices", f"Slices of test, suite {suite}", lines, notes=notes)] if lines else []
 
 
@@ -71,16 +70,12 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
 
 def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Iterator[Line]:
     """One for each row that has this slice."""
-    slices = {row.anchor: own for row, own in sliced}
+    slices, how = {row.anchor: own for row, own in sliced}, formula_of(sliced[0][0].newest)
     for row, baseline in over_baseline([row for row, own in sliced if name in own]):
-        how, ours, theirs = (
-            formula_of(row.newest),
-            slices[row.anchor],
-            slices[baseline.anchor][name] if baseline else [],
-        )
-        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (ours[name], theirs))
-        tested = _difference(row, ours[name], theirs) if theirs else None
-        share = how.gold_of(ours[name][0]) / how.gold_of(ours[WHOLE][0])
+        ours, theirs = slices[row.anchor][name], slices[baseline.anchor][name] if baseline else []
+        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (ours, theirs))
+        tested = _difference(how, ours, theirs) if theirs else None
+        share = how.gold_of(ours[0]) / how.gold_of(slices[row.anchor][WHOLE][0])
         yield {
             ROW: row,
             "task": group.heading,
@@ -94,9 +89,9 @@ def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Ite
         }
 
 
-def _difference(row: Row, *arms: Sequence[Outcomes]) -> Difference | None:
+def _difference(how: Formula, *arms: Sequence[Outcomes]) -> Difference | None:
     """None for single seeds, for slices of other units, and for too few units."""
-    how, clusters = formula_of(row.newest), [each.get(CLUSTER) for arm in arms for each in arm]
+    clusters = [each.get(CLUSTER) for arm in arms for each in arm]
     one, other = (over_seeds([how.score_of(outcomes) for outcomes in arm]) for arm in arms)
     same = all(each is clusters[0] or np.array_equal(each, clusters[0]) for each in clusters)  # type: ignore[arg-type]
     if one is None or other is None or not same:

@@ -22,13 +22,6 @@ def refused(capsys, *arguments):
     return captured.err
 
 
-def test_what_has_nothing_frozen_is_refused_in_one_line(capsys, tmp_path):
-    for encoders in ("none", "glove,none"):
-        error = refused(capsys, f"encoder={encoders}", "--out", str(tmp_path / "costs"))
-        assert error == "elmo-bench cost: encoder=none: has no frozen vectors. Choose another encoder.\n"
-    assert not (tmp_path / "costs").exists()  # nothing was measured before the refusal
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -36,10 +29,12 @@ def test_what_has_nothing_frozen_is_refused_in_one_line(capsys, tmp_path):
         (["glove"], "glove: not an option of an encoder"),
         (["encoder=glov"], "unknown encoder"),
         (["encoder=glove", "device=tpu"], "device=tpu: no such device"),
+        (["encoder=glove,none"], "encoder=none: has no frozen vectors. Choose another encoder."),
     ],
 )
-def test_a_mistake_is_one_line(capsys, arguments, said):
-    assert said in refused(capsys, *arguments)
+def test_a_mistake_is_one_line_before_anything_is_measured(capsys, tmp_path, arguments, said):
+    assert said in refused(capsys, *arguments, "--out", str(tmp_path / "costs"))
+    assert not (tmp_path / "costs").exists()
 
 
 def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch):

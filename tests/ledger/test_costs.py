@@ -6,7 +6,7 @@ import json
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.costs import encoder_key, read_cost, read_costs, write_cost
+from elmo_bench.ledger.costs import encoder_key, read_costs, write_cost
 from tests.ledger.records import make_cost
 
 
@@ -14,7 +14,6 @@ def test_what_is_written_is_read(tmp_path):
     cost = make_cost()
     path = write_cost(tmp_path, cost)
     assert path.relative_to(tmp_path).as_posix().startswith("some-cpu-x-2/glove-")
-    assert read_cost(path) == cost
     assert read_costs(tmp_path) == ([cost], [])
     assert read_costs(tmp_path / "nothing") == ([], [])
 
@@ -27,7 +26,7 @@ def test_a_measurement_replaces_the_one_of_other_weights_and_no_other(tmp_path):
     elsewhere["machine"]["device"] = "NVIDIA H100"
     paths = [write_cost(tmp_path, each) for each in (cost, newer, other, elsewhere)]
     assert paths[0] == paths[1] and len(set(paths)) == 3
-    assert read_cost(paths[0]) == newer
+    assert newer in read_costs(tmp_path)[0] and cost not in read_costs(tmp_path)[0]
     assert paths[3].parent.name == "some-cpu-x-2-nvidia-h100"
 
 

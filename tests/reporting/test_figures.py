@@ -2,13 +2,17 @@
 
 import io
 import re
+from itertools import pairwise
 
-import matplotlib.image
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.image import imread
 
-from elmo_bench.reporting.canvas import Drawing, look
+from elmo_bench.reporting import variants
+from elmo_bench.reporting.canvas import Drawing, chart, log_ticks, look
 from elmo_bench.spec.config import choices
+from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import add, stuck, today
 
 
@@ -28,7 +32,7 @@ def test_long_names_are_whole(figures):
     """Nothing touches the edge, where what is cut off would end."""
     assert len(figures) == 8
     for stem, figure in figures.items():
-        image = matplotlib.image.imread(io.BytesIO(figure.png))[..., :3]
+        image = imread(io.BytesIO(figure.png))[..., :3]
         edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
         assert (edges == 1).all(), stem
     for stem in ("open-gains", "open-figure2-elmo"):
@@ -61,6 +65,36 @@ def test_gains_that_are_not_converged_are_not_drawn(tmp_path, board):
     assert "not drawn, since not converged: Named entities" in gains.svg
     assert gains.alt.endswith("Not drawn, since not converged: Named entities.")
     assert "Named entities +" not in gains.alt
+
+
+def test_a_figure_of_variants_has_dots_in_a_band_and_says_how_many_differences_hold(tmp_path, compared):
+    for seed in (0, 1, 2):
+        add(tmp_path, "snli", "elmo", seed)
+        add(tmp_path, "snli", "elmo", seed, place="input", lift=-0.2)
+        add(tmp_path, "snli", "elmo", seed, place="output")
+        stuck(tmp_path, "ner", "elmo", seed, place="output")
+        add(tmp_path, "ner", "elmo", seed)
+    tables, [figure] = variants.made(Experiment.load("table3"), "open", *compared())
+    assert len(tables) == 2
+    start = "Where the encoder enters: 1 of 2 differences from the task's own place held on dev; the largest is −"
+    assert figure.message.startswith(start) and figure.message.endswith("points (input only; Inference)")
+    assert "Inference, output only: " in figure.alt and "Named entities" not in figure.alt  # not converged
+    assert figure.size[0] == 10 and imread(io.BytesIO(figure.png)).shape[1] == 1600
+
+
+def test_ticks_are_few_and_round():
+    assert log_ticks(107, 3424) == [200, 500, 1000, 2000]
+    assert log_ticks(0.01, 1) == [0.01, 0.03, 0.1, 0.3, 1]
+    assert log_ticks(1, 1e8) == [1, 100, 1e4, 1e6, 1e8]
+    assert log_ticks(110, 190) == [110, 190]
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap():
+    """Lines that end within a hundredth of the axis."""
+    points = [(name, x, y + x) for name, y in zip("abcd", (0, 0.001, 0.002, 0.9), strict=True) for x in (1.0, 10.0)]
+    figure = chart("stem", "title", pd.DataFrame(points, columns=["name", "steps", "score"]), message="message")
+    heights = sorted(float(y) for y in re.findall(r' y="([\d.]+)"[^>]*>[a-d]<', figure.svg))
+    assert len(heights) == 4 and min(b - a for a, b in pairwise(heights)) > 13  # points: the size of the font
 
 
 def test_the_last_bits_of_a_coordinate_do_not_show():

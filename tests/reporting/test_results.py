@@ -1,6 +1,7 @@
 """The data frame of a ledger; what is published; and what is committed in results/, which its ledger renders to."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -101,12 +102,28 @@ def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledge
     assert scores.read_bytes() == console.FILE.read_bytes(), "run `make report` and commit what it writes"
 
 
+def test_the_committed_findings_are_short_and_have_no_number_but_of_the_ledger():
+    """Each has a claim in bold, at most three sentences of at most three numbers, and one caveat; 500 words in all."""
+    text = re.sub(r"{{.*?}}", "#", (RESULTS / "FINDINGS-open.md").read_text(encoding="utf-8"))
+    findings = [part.split("\n\n")[1:] for part in text.split("\n## ")[1:]]
+    assert len(findings) == 5
+    for claim, body, caveat in findings:
+        assert re.fullmatch(r"\*\*[^*]+\.\*\*", claim) and caveat.startswith("Caveat: ")
+        sentences = re.split(r"[.!?]\s+", body.strip())
+        assert len(sentences) <= 3 and all(sentence.count("#") <= 3 for sentence in sentences)
+        assert not re.search(r"\d", claim + body + caveat)
+    assert len(" ".join(map(" ".join, findings)).split()) <= 500
+    page = (RESULTS / "README.md").read_text(encoding="utf-8")
+    assert all(f"#### {name}" in page for name in ("What ELMo is worth", "How much of it is context"))
+
+
 @pytest.mark.slow
 def test_rendered_again_it_is_the_same_byte_for_byte(tmp_path):
     out = tmp_path / "results"
     out.mkdir()
     for name in ("runs", "costs"):
         (out / name).symlink_to(RESULTS / name)
+    (tmp_path / "elmo_bench").symlink_to(ROOT / "elmo_bench")  # with the cards of weights, as in a clone
     for written in RESULTS.glob("FINDINGS-*.md"):
         (out / written.name).write_bytes(written.read_bytes())
     assert report.main(["--ledger", str(out / "runs"), "--out", str(out)]) == 0

@@ -7,10 +7,10 @@ import pytest
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_all
 from elmo_bench.ledger.costs import encoder_part, write_cost
-from elmo_bench.reporting.costs import costs_of, machine_of
+from elmo_bench.reporting.cards import costs_of, machine_of
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost
-from tests.reporting.ledgers import add, spec_of, texts
+from tests.reporting.ledgers import add, spec_of, stuck, texts
 
 SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
 SIZES = {"glove": 16, "elmo": 28, "mybert": 27}
@@ -60,13 +60,21 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledg
     assert "elmo: " in figure.alt and " at 2,000" in figure.alt
 
 
-def test_without_mybert_the_gain_is_the_mean_over_both_tasks(ledger, board):
-    [table] = section(board(ledger, [cost_of("glove"), cost_of("elmo")])).tables
-    means = {(row.spec.task, row.encoder): row.summary("test").mean for row in select(read_all(ledger).records).rows}
+def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path, board):
+    for seed in (0, 1):
+        for task in ("ner", "snli"):
+            for encoder in ("glove", "elmo"):
+                add(tmp_path, task, encoder, seed)
+        add(tmp_path, "ner", "mybert", seed)
+        stuck(tmp_path, "snli", "mybert", seed)
+    shown = section(board(tmp_path, [*map(cost_of, SPEEDS)]))
+    [table], [figure] = shown.tables, shown.figures
+    means = {(row.spec.task, row.encoder): row.summary("test").mean for row in select(read_all(tmp_path).records).rows}
     wanted = sum(means[task, "elmo"] - means[task, "glove"] for task in ("ner", "snli")) / 2
-    assert column(table, "gain over glove")["elmo"] == f"{wanted:+.2f}"
+    assert column(table, "gain over glove") == {"glove": "", "elmo": f"{wanted:+.2f}"}
     low, high = map(float, column(table, "95 %")["elmo"].replace("−", "-").split(" … "))
     assert low < wanted < high and abs((low + high) / 2 - wanted) < 0.01
+    assert "mybert" not in figure.alt and f"{wanted:.1f} points on the mean of 2 tasks" in figure.message
 
 
 @pytest.mark.parametrize("costs", [[], ["elmo"], ["glove"]])

@@ -20,7 +20,7 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting import console
 from elmo_bench.reporting.canvas import FAINT, GRID, INK, NAMED, SURFACE, Drawing
-from elmo_bench.reporting.costs import cost_cells
+from elmo_bench.reporting.cards import cost_cells
 from elmo_bench.reporting.findings import Findings, findings
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
