@@ -91,10 +91,10 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
     short = "No runs yet."
     for suite in (suite for suite in board.suites if suite.name == console.SUITE and suite.table1):
-        short = f"**{suite.headline}.**\n\n{to_markdown(suite.table1)}"
+        short = f"**{literal(suite.headline)}.**\n\n{to_markdown(suite.table1)}"
         if suite.picture:
             figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
-            short = short.replace("\n\n", f"\n\n![{suite.picture.alt}]({figure})\n\n")
+            short = short.replace("\n\n", f"\n\n![{literal(suite.picture.alt)}]({figure})\n\n")
     with atomic_write(path, "w") as handle:
         handle.write(f"{before}{START}\n\n{short}\n\n{END}{after}")
 
@@ -129,11 +129,7 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str,
     shown = {cell.run for table in board.tables for line in table.shown for cell in line}
     figures = {figure.stem: figure for figure in board.figures}
     heroes = {suite.picture.stem for suite in board.suites if suite.picture}
-    moved: dict[str, str] = {}  # by the stem of a figure the finding that shows it
-    for finding in (
-        finding for own in said.values() for finding in own.shown if finding.figure in figures.keys() - heroes
-    ):
-        moved.setdefault(finding.figure, finding.name)
+    moved = {one.figure: one.name for own in said.values() for one in own.shown if one.figure not in heroes}
     stream = (
         _environment(escape=True)
         .get_template("index.html.j2")
