@@ -13,7 +13,7 @@ from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseli
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
 from elmo_bench.reporting.rows import Row, Selection, of_newest_protocol
 from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
-from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ALL_RUNS = (
@@ -131,7 +131,7 @@ def sections(
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         newest = shown(experiment, groups)
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
-        command = f"elmo-bench sweep experiment={experiment.name} suite={suite}"
+        command = f"elmo-bench sweep experiment={experiment.name} suite={suite}" if suite in choices("suite") else ""
         rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
         section = _section(experiment.name, experiment.caption, experiment.about, made, newest)
         parts.append(replace(section, command=command, spent=spent(rows) if rows else ""))
