@@ -133,7 +133,7 @@ def _short(gain: Gain | None) -> Cell | None:
 
 
 def _bounds(gain: Gain, mark: str = "") -> str:
-    bounds = gain.difference and "({} to {})".format(*(f"{bound:.1f}" for bound in gain.difference.interval))
+    bounds = "({:.1f} to {:.1f})".format(*gain.difference.interval) if gain.difference else ""
     return " ".join(filter(None, [f"{gain.mean:+.1f}", mark, bounds])).replace("-", "−")
 
 

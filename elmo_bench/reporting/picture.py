@@ -18,12 +18,12 @@ def headline(name: str, picked: Sequence[Picked]) -> str:
     """What the gains of an encoder show, in one sentence; a question if none was tested."""
     tested = [(gain.verdict, one.group.info.title, abs(gain.mean)) for one in picked if (gain := one.gains.get(name))]
     said = list[str]()
-    for verdict, does in (("ahead", "gains"), ("behind", "loses"), ("tie", "")):
+    for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to"), ("tie", "", "")):
         own = {title[0].lower() + title[1:]: mean for its, title, mean in tested if its == verdict}
         where = _listed([*own], len({title for its, title, _ in tested if its}))
         if own and does:
             amount = " to ".join(dict.fromkeys(f"{mean:.1f}" for mean in (min(own.values()), max(own.values()))))
-            said.append(f"{name} {does} {amount} points over {BASELINE} on {where}")
+            said.append(f"{name} {does} {amount} points {over} {BASELINE} on {where}")
         elif own:
             what = "no difference was shown"
             said.append(f"on {where} {what}" if said else f"N{what[1:]} between {name} and {BASELINE} on {where}")
@@ -68,7 +68,8 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
         left.set_xlabel(
             f"points over {BASELINE} on test, and the 95 % interval over seeds and items\n{left_out}".strip()
         )
-        right.set_xlabel(f"share of {BASELINE}'s errors removed, %\n(the paper: on its data)")
+        paper = "\n(the paper: on its data)" * (name == experiment.encoder)
+        right.set_xlabel(f"share of {BASELINE}'s errors removed, %{paper}")
         for one in (left, right):
             one.axvline(0, color=FAINT, linewidth=1)
             one.grid(visible=False, axis="y")
@@ -106,8 +107,8 @@ def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None
     """A mark with its name: ours a dot with the name above, the paper's a tick with the name below."""
     marker, size, side, up = ("o", 9, "bottom", 10) if name == "ours" else ("|", 16, "top", -10)
     axes.plot(share, at, marker, color=colour, markersize=size, markeredgewidth=2.4)
-    place = {"textcoords": "offset points", "ha": "center", "va": side}
-    axes.annotate(f"{name} {share:.1f}", (share, at), (0, up), color=colour, **place)
+    text = f"{name} {share:.1f}"
+    axes.annotate(text, (share, at), (0, up), textcoords="offset points", ha="center", va=side, color=colour)
 
 
 def _fewer(gain: Gain) -> float:

@@ -90,11 +90,13 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
     if not (start and end):
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
     short = "No runs yet."
-    for suite in (suite for suite in board.suites if suite.name == console.SUITE and suite.table1):
-        short = f"**{literal(suite.headline)}.**\n\n{to_markdown(suite.table1)}"
-        if suite.picture:
-            figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
-            short = short.replace("\n\n", f"\n\n![{literal(suite.picture.alt)}]({figure})\n\n")
+    for suite in board.suites:
+        if suite.name == console.SUITE and suite.table1:
+            parts = [f"**{literal(suite.headline)}.**", to_markdown(suite.table1)]
+            if suite.picture:
+                figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
+                parts.insert(1, f"![{literal(suite.picture.alt)}]({figure})")
+            short = "\n\n".join(parts)
     with atomic_write(path, "w") as handle:
         handle.write(f"{before}{START}\n\n{short}\n\n{END}{after}")
 
