@@ -142,9 +142,10 @@ def curve_of(row: Row) -> pd.Series:
 def _lead(experiment: Experiment, group: Group, rows: dict[str, Row], curves: dict[str, pd.Series]) -> str:
     """How far an encoder, the experiment's or else the last, is ahead of the baseline at most and at the end."""
     name = experiment.encoder if experiment.encoder in curves else max(curves, key=experiment.position)
-    over = (curves[name] - curves[BASELINE].reindex(curves[name].index, method="ffill")).dropna()
+    both = pd.concat([curves[name], curves[BASELINE]], axis=1).sort_index().ffill().dropna()
+    over = both.iloc[:, 0] - both.iloc[:, 1]
     most, end = over.idxmax(), over.iloc[-1]
-    epoch = (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum()
+    epoch = max(1, (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum())
     if over[most] <= max(end, 0):
         return f"{group.label()}: {name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
     last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"

@@ -145,42 +145,40 @@ def _figure(
     ]
     if not every:
         return []
-    tasks = list(dict.fromkeys(group for group, _, _ in every))
-    places = [at + tasks.index(group) for at, (group, _, _) in enumerate(every, 1)]  # a line for the name of each task
-    heads = [min(at for at, (own, _, _) in zip(places, every, strict=True) if own is group) - 1 for group in tasks]
-    looks = look(dict.fromkeys(gain.ours.encoder for _, _, gain in every))
-    over, held = experiment.over or str(experiment.reference), [g for _, _, g in every if g.mark in "▲▼" and g.mark]
+    lines: list[tuple[str, Gain | None]] = []
+    for group, _, _ in every:  # first a line with the name of the task
+        if (group.label(), None) not in lines:
+            lines += [(group.label(), None), *((name, gain) for own, name, gain in every if own is group)]
+    looks = look(gain.ours.encoder for _, _, gain in every)
+    over, tested = experiment.over or str(experiment.reference), [gain for _, _, gain in every if gain.verdict]
+    held = sum(gain.verdict != "tie" for gain in tested)
     group, name, most = max(every, key=lambda each: abs(each[2].mean))
     where = f"{experiment.heading} = {name}" if experiment.axis else name
-    largest = f"the largest is {signed(most.mean, 1)} points ({where}; {group.label()})"
-    tested = sum(bool(gain.verdict) for _, _, gain in every)
-    said = f"{len(held) or 'none'} of {tested} differences from {over} held on dev; " if tested else ""
-    title = f"{experiment.caption}: differences from {over} on dev, suite {suite}"
+    said = f"{held or 'none'} of {len(tested)} differences from {over} held on dev; " if tested else ""
+    message = f"{experiment.caption}: {said}the largest is {signed(most.mean, 1)} points ({where}; {group.label()})"
 
     def paint(axes: Axes) -> None:
         axes.axvline(0, color=FAINT, linewidth=1)
-        for y, (_, _, gain) in zip(places, every, strict=True):
-            colour, marker = looks[gain.ours.encoder]
-            noise, start = gain.theirs.summary("dev").sd or 0.0, gain.theirs.summary("dev").mean
-            axes.fill_betweenx((y - 0.5, y + 0.5), -noise, noise, color=GRID, linewidth=0)
-            seeds = [score - start for score in gain.ours.scores("dev").values()]
-            axes.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3.5, alpha=0.55)
-            face = colour if gain in held else SURFACE
+        for y, gain in ((y, gain) for y, (_, gain) in enumerate(lines) if gain):
+            (colour, marker), reference = looks[gain.ours.encoder], gain.theirs.summary("dev")
+            axes.fill_betweenx((y - 0.5, y + 0.5), -(reference.sd or 0), reference.sd or 0, color=GRID, linewidth=0)
+            for score in gain.ours.scores("dev").values():
+                axes.plot(score - reference.mean, y, "o", color=colour, markersize=3.5, alpha=0.55)
+            face = SURFACE if gain.verdict in ("tie", "") else colour
             axes.plot(gain.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.6, markersize=10)
-        axes.set_yticks([*places, *heads], [*(name for _, name, _ in every), *(group.label() for group in tasks)])
-        for tick in axes.get_yticklabels()[len(places) :]:
-            tick.set_fontweight("bold")
-        axes.set_ylim(max(places) + 0.6, -0.6)
+        axes.set_yticks(range(len(lines)), [name for name, _ in lines])
+        for tick, (_, drawn) in zip(axes.get_yticklabels(), lines, strict=True):
+            tick.set_fontweight("normal" if drawn else "bold")
+        axes.set_ylim(len(lines) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(
-            f"points from {over} on dev\ngrey: ± one standard deviation of its seeds; hollow: a tie or not tested"
-        )
+        below = "grey: ± one standard deviation of its seeds; hollow: a tie or not tested"
+        axes.set_xlabel(f"points from {over} on dev\n{below}")
 
-    message = f"{experiment.caption}: {said}{largest}"
+    title = f"{experiment.caption}: differences from {over} on dev, suite {suite}"
     alt = "; ".join(f"{group.label()}, {name}: {signed(gain.mean)} ({gain.said})" for group, name, gain in every)
-    size = WIDTH, 1.6 + 0.36 * (len(every) + len(tasks))
-    return [Drawing(f"{suite}-{experiment.name}", title, f"{message}. {alt}.", paint, message=message, size=size)]
+    stem, size = f"{suite}-{experiment.name}", (WIDTH, 1.6 + 0.36 * len(lines))
+    return [Drawing(stem, title, f"{message}. {alt}.", paint, message=message, size=size)]
 
 
 def _pooled(row: Row) -> Cell:

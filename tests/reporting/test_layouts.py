@@ -165,6 +165,8 @@ def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
     assert [cell.text.startswith(">") for cell in needs] == [False, True, True]
     assert 0.01 < needs[0].order < needs[1].order == needs[2].order == 1  # sorted by share, with and without a bound
     assert [figure.stem for figure in figures] == ["open-sst5-figure1"]
+    low, high = (row[table.columns.index("test accuracy")].order for row in table.rows[1::-1])
+    assert f"elmo gains {high - low:.1f} points with 1 %, " in figures[0].message
 
 
 # The weights of the layers

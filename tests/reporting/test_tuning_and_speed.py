@@ -65,6 +65,7 @@ def test_gains_at_equal_steps(tmp_path, compared):
         "20",
     )
     assert [figure.stem for figure in figures] == ["open-ner-speed"]
+    assert figures[0].message.endswith("elmo is 10.0 points ahead of glove after epoch 2, 5.0 at the end")
     assert "glove: 15.00 at 10, 20.00 at 20, 20.00 at 30, 25.00 at 40" in figures[0].alt
     assert "elmo: 20.00 at 10, 30.00 at 20, 30.00 at 30" in figures[0].alt
 
