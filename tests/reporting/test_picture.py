@@ -28,11 +28,9 @@ TABLE1 = Experiment.load("table1")
     ],
 )
 def test_the_headline_says_which_gains_hold(verdicts, said):
+    of = SimpleNamespace
     picked = [
-        SimpleNamespace(
-            group=SimpleNamespace(info=SimpleNamespace(title=title)),
-            gains={"elmo": SimpleNamespace(verdict=verdict, mean=mean)},
-        )
+        of(group=of(info=of(title=title)), gains={"elmo": of(verdict=verdict, mean=mean)})
         for title, (verdict, mean) in verdicts.items()
     ]
     assert picture.headline("elmo", picked) == said
