@@ -27,7 +27,7 @@ def headline(name: str, picked: Sequence[Picked]) -> str:
         elif own:
             what = "no difference was shown"
             said.append(f"on {where} {what}" if said else f"N{what[1:]} between {name} and {BASELINE} on {where}")
-    return "; ".join(said) or f"What is {name} worth over {BASELINE}?"
+    return f"{'; '.join(said)}." if said else f"What is {name} worth over {BASELINE}?"
 
 
 def _listed(names: Sequence[str], count: int) -> str:
@@ -78,9 +78,9 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
             one.spines["left"].set_visible(False)
 
     said = [f"{one.group.label()} {signed(gain.mean)} ({gain.said})" for one, gain in drawn.items()]
-    alt = f"{title}. {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
+    alt = f"{title} {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
     about, size = f"Gains of {name} over {BASELINE}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
-    return Drawing(f"{suite}-gains", about, alt, paint, message=title, size=size)
+    return Drawing(f"{suite}-gains", about, alt, paint, message=title.rstrip("."), size=size)
 
 
 def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str, *, other: str) -> None:
