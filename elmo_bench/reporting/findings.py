@@ -89,14 +89,11 @@ def findings(path: object, text: str, suite: str, tables: Sequence[Table]) -> Fi
 def _functions(tables: Mapping[str, Table]) -> dict[str, Callable[..., Any]]:
     """Findings call these. A table has its stem without the suite; the values of other columns choose a row."""
 
-    def cells(stem: str, column: str, task: str = "", **where: Any) -> list[Cell]:
+    def cells(stem: str, column: str, **where: Any) -> list[Cell]:
         table = tables.get(stem) or Table(stem, "", [], [], [])
-        rows = [
-            dict(zip(table.columns, row, strict=True))
-            for row, its in zip(table.rows, table.tasks, strict=True)
-            if task in ("", its)
-        ]
-        kept = [row for row in rows if all(name in row and row[name].order == value for name, value in where.items())]
+        pairs = zip(table.rows, table.tasks, strict=True)
+        rows = [dict(zip(table.columns, row, strict=True)) | {"task": Cell(task)} for row, task in pairs]
+        kept = [row for row in rows if all(value in (row[key].text, row[key].order) for key, value in where.items())]
         shown = [row[column] for row in kept if column in row and row[column].text]
         if not shown:
             raise Missing

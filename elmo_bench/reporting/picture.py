@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from textwrap import fill
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -95,12 +96,10 @@ def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str,
     axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
     axes.plot(gain.mean, below, "d", color=INK, markersize=6)
     split = f"{signed(halves[0], 1)} word vector, {signed(halves[1], 1)} context" if halves else other
-    _beside(axes, max(0, gain.mean, *halves[:1]), at, split, weight="normal")
-    _beside(axes, max(0, high), below, f"{signed(gain.mean, 1)} {gain.mark} {gain.said}", weight="bold")
-
-
-def _beside(axes: Axes, x: float, y: float, text: str, *, weight: str) -> None:
-    axes.annotate(text, (x, y), (9, 0), textcoords="offset points", va="center", weight=weight)
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
+    axes.annotate(split, (max(0, gain.mean, *halves[:1]), at), (9, 0), **style)
+    said = f"{signed(gain.mean, 1)} {gain.mark} {gain.said}"
+    axes.annotate(said, (max(0, high), below), (9, 0), weight="bold", **style)
 
 
 def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None:
