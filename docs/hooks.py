@@ -9,7 +9,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
-TABLE = re.compile(r"<!-- table:.*?-->\n(.*?)<!-- /table -->", re.DOTALL)  # in README.md, as `report` writes it
+TABLE = re.compile(r"<!-- table:.*?-->\n(.*?)<!-- /table -->", re.DOTALL)  # and the picture, as `report` writes them
 HERE = "<!-- the table of README.md -->"  # in docs/index.md
 RESULTS = ("index.html", "figures/*.svg", "figures/*.png", "tables/*", "runs/**/seed*[0-9].json")
 
@@ -57,7 +57,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return markdown
     if name == "index.md":
         [table] = TABLE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-        markdown = markdown.replace(HERE, table)
+        markdown = markdown.replace(HERE, table.replace("](results/", "](../results/"))
     source = next((path for path, shown in pages.items() if shown == name), name)
 
     def follow(link: re.Match[str]) -> str:

@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     from elmo_bench.reporting.every_eval_ever import write_logs
     from elmo_bench.reporting.leaderboard import leaderboard
-    from elmo_bench.reporting.page import write, write_published, write_readme
+    from elmo_bench.reporting.page import read_findings, write, write_published, write_readme
     from elmo_bench.reporting.rows import select
 
     read = _read(options.ledger, options.suite)
@@ -36,9 +36,12 @@ def main(arguments: list[str]) -> int:
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:
         print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
-    files = write(board, ledger=options.ledger, out=options.out)
+    said = read_findings(board, options.out)
+    for problem in (line for own in said.values() for line in own.untrue):
+        print(f"elmo-bench report: {problem}", file=sys.stderr)
+    files = write(board, ledger=options.ledger, out=options.out, said=said)
     if options.readme:
-        write_readme(board, options.readme)
+        write_readme(board, options.readme, options.out)
     if options.every_eval_ever:
         write_logs(board.selection.rows, options.every_eval_ever)
     if options.published:

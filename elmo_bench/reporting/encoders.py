@@ -1,24 +1,23 @@
-"""Tasks by encoders: the scores at a glance, and the gains behind them, also as a figure."""
+"""Tables of tasks by encoders: scores, what they were trained on, and the gains."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-
-from elmo_bench.reporting.canvas import FAINT, INK, SURFACE, Drawing, Made, inches, look
-from elmo_bench.reporting.console import markdown
+from elmo_bench.reporting.canvas import Made
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import ROW, Cell, Line, Table, gain_cells, make_table, part_cells, seeds, signed, spread
+from elmo_bench.reporting.significance import relative_reduction
+from elmo_bench.reporting.table import ROW, Cell, Line, Table, gain_cells, make_table, number, part_cells, seeds, spread
 from elmo_bench.reporting.variants import VariantRow, is_reference
 from elmo_bench.spec.experiments import MAIN, Experiment
 
 Names = tuple[str, str]  # of a row and of what it is compared with
+CONTROLS = ("none", "random")  # what an encoder is checked with: in no main table
+COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Picked:
     """The runs of a group that compare encoders, by encoder: those that the experiment names first."""
 
@@ -31,18 +30,13 @@ class Picked:
         """Over the baseline."""
         return {ours: gain for (ours, _), gain in self.tests.items() if gain.theirs.spec.encoder == BASELINE}
 
-    @property
-    def beside(self) -> dict[Names, Gain]:
-        """Over other encoders."""
-        return {names: gain for names, gain in self.tests.items() if gain.theirs.spec.encoder != BASELINE}
-
 
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table of scores and, if there is anything to compare, a table and a figure of gains."""
+    """A table of all scores and, if there is anything to compare, one of gains."""
     chosen = picked(experiment, groups, gain)
     tables = [_glance(experiment, suite, chosen)] if chosen else []
     tables += [_gains(experiment, suite, chosen)] if any(one.tests for one in chosen) else []
-    return tables, _figure(experiment, suite, chosen)
+    return tables, []
 
 
 def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list[Picked]:
@@ -88,42 +82,76 @@ def _named(experiment: Experiment, suite: str, name: str, title: str) -> tuple[s
     return f"{suite}-{experiment.name}-{name}", f"{experiment.caption}: {title[0].lower()}{title[1:]}"
 
 
-def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    columns = dict.fromkeys(sorted({name for one in picked for name in one.rows}, key=experiment.position))
-    columns |= dict.fromkeys(f"{ours} − {theirs}" for one in picked for ours, theirs in one.beside)
-    lines = []
-    for one in picked:
-        line = {"task": one.group.heading, **columns, **{name: _judged(one, name) for name in one.rows}}
-        for (ours, theirs), gain in one.beside.items():
-            text, run = f"{signed(gain.mean)} {gain.mark}".rstrip(), gain.ours.anchor
-            line[f"{ours} − {theirs}"] = Cell(text, {"mean": gain.mean, "verdict": gain.said}, run, hint=gain.said)
-        lines.append(line | _about(experiment, one))
-    stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
-    return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
+def leading(experiment: Experiment, picked: Sequence[Picked]) -> str:
+    """The encoder that the page is about: the experiment's own or, without a run of it, the first of the others."""
+    names = {name for one in picked for name in one.gains} or {experiment.encoder}
+    return min(names, key=lambda name: (name != experiment.encoder, name in CONTROLS, experiment.position(name)))
+
+
+def parts(experiment: Experiment, name: str) -> dict[str, Names]:
+    """By heading the gain of an encoder and, if the experiment names a word vector between, the two parts of it."""
+    words = [word for word in experiment.references(name) if word != BASELINE]
+    whole = {f"gain: {name} − {BASELINE}": (name, BASELINE)}
+    split = {f"word vector: {word} − {BASELINE}": (word, BASELINE) for word in words}
+    return whole | split | {f"context: {name} − {word}": (name, word) for word in words}
+
+
+def table1(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
+    """The main table, which fits a narrow page: the scores of few encoders, and the gain of one with its parts."""
+    own = [variant.key for variant in experiment.variants]
+    every = sorted({name for one in picked for name in one.rows} - {*CONTROLS}, key=experiment.position)
+    every.sort(key=lambda name: (name not in own, -sum(name in one.rows for one in picked) * (name not in own)))
+    pairs = parts(experiment, leading(experiment, picked))
+    gains = [{heading: _short(one.tests.get(names)) for heading, names in pairs.items()} for one in picked]
+    lines = [line | own for line, own in zip(_scores(picked, every[:COLUMNS]), gains, strict=True)]
+    return make_table(f"{suite}-table1", f"Table 1, suite {suite}", lines, tasks=[one.group.task for one in picked])
+
+
+def _scores(picked: Sequence[Picked], names: Sequence[str]) -> list[Line]:
+    return [
+        {"task": one.group.heading, "score": one.group.measure}
+        | {name: _judged(one, name) if name in one.rows else None for name in names}
+        for one in picked
+    ]
 
 
 def _judged(one: Picked, name: str) -> Cell:
     row, gain = one.rows[name], one.gains.get(name)
-    hint = gain.said if gain else "not converged" if row.mark else ""
+    hint = f"{_bounds(gain)} over {BASELINE}: {gain.said}" if gain else "not converged" if row.mark else ""
     mark = (gain.mark if gain else "") or row.mark
-    return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=hint or None)
+    verdict = gain.said if gain else hint or None
+    return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=verdict)
 
 
-def _about(experiment: Experiment, one: Picked) -> Line:
-    """What is scored and trained on: the data set and how many examples of it, out of how many in the paper."""
-    group, info, paper = one.group, one.group.info, experiment.paper.get(one.group.task)
-    both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
-    width = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
-    beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
-    of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
-    data = f"{info.data}: " if info.data else ""
-    return {
-        "score": "/".join(sorted({row.newest["metric"] for row in one.rows.values()})),
-        "n": _seeds(one.rows),
-        "trained on": f"{data}{group.whole:,} {info.unit}{of}" if group.whole else "no run on all of it",
-        "width": width,
-        f"the paper, {BASELINE} → {experiment.encoder}": beside,
-    }
+def _short(gain: Gain | None) -> Cell | None:
+    """A difference in one decimal with its mark and its interval."""
+    if gain is None:
+        return None
+    low, high = gain.difference.interval if gain.difference else (None, None)
+    values = {"mean": gain.mean, "low": low, "high": high, "verdict": gain.said}
+    return Cell(_bounds(gain, gain.mark), values, gain.ours.anchor, hint=gain.said)
+
+
+def _bounds(gain: Gain, mark: str = "") -> str:
+    bounds = "({:.1f} to {:.1f})".format(*gain.difference.interval) if gain.difference else ""
+    return " ".join(filter(None, [f"{gain.mean:+.1f}", mark, bounds])).replace("-", "−")
+
+
+def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
+    """Every encoder's scores, and on what: the data set and how many examples of it, out of how many in the paper."""
+    lines = _scores(picked, sorted({name for one in picked for name in one.rows}, key=experiment.position))
+    for one, line in zip(picked, lines, strict=True):
+        group, info, paper = one.group, one.group.info, experiment.paper.get(one.group.task)
+        both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
+        of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
+        data = f"{info.data}: " if info.data else ""
+        line["n"] = _seeds(one.rows)
+        line["trained on"] = f"{data}{group.whole:,} {info.unit}{of}" if group.whole else "no run on all of it"
+        line["width"] = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
+        beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
+        line[f"the paper, {BASELINE} → {experiment.encoder}"] = beside
+    stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
+    return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
 
 
 def _seeds(rows: dict[str, Row]) -> str:
@@ -138,9 +166,14 @@ def _seeds(rows: dict[str, Row]) -> str:
 
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
     lines: list[Line] = []
-    for group, (name, other), gain in ((one.group, *test) for one in picked for test in one.tests.items()):
+    for each, (name, other), gain in ((one, *test) for one in picked for test in one.tests.items()):
+        group = each.group
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
-        beside = group.info.beside_paper(f"{paper.gain}, {paper.scored}") if paper else ""
+        line: Line = {"the paper's gain": None, "the paper's fewer errors": None}
+        if paper:
+            beside, errors = group.info.beside_paper(paper.scored), printed_reduction(experiment, each)
+            line["the paper's gain"] = replace(number(paper.gain, "+.2f", run=""), hint=beside)
+            line["the paper's fewer errors"] = number(errors, ".1f", run="", suffix=" %")
         lines.append(
             {
                 ROW: gain.ours,
@@ -151,83 +184,14 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, ""),
                 **part_cells(gain),
-                "the paper's gain": Cell(f"+{beside}", {"": beside}, run="") if paper else None,
+                **line,
             }
         )
     return make_table(*_named(experiment, suite, "gains", f"Gains on test, suite {suite}"), lines)
 
 
-def readme_table(experiment: Experiment, picked: Sequence[Picked]) -> str:
-    """The main experiment in markdown, short: scores, and each difference with its interval and verdict."""
-    compared = [one for one in picked if one.tests]
-    named = {pair for one in compared for pair in one.tests}
-    names = sorted({name for pair in named for name in pair}, key=experiment.position)
-    pairs = sorted(named, key=lambda pair: [names.index(name) for name in pair])
-    header = ["task (score, seeds)", *(f"`{name}`" for name in names), *(f"`{a}` − `{b}`" for a, b in pairs)]
-    lines = []
-    for one in compared:
-        metric, count = next(iter(one.rows.values())).newest["metric"].replace("_", " "), _seeds(one.rows)
-        row = [f"{one.group.heading}: {metric}, {count}"]
-        row += [f"{own.summary('test')} {own.mark}".strip() if (own := one.rows.get(name)) else "" for name in names]
-        lines.append([*row, *(_short(one.tests.get(names)) for names in pairs)])
-    return markdown(header, lines)
-
-
-def _short(gain: Gain | None) -> str:
-    if gain is None:
-        return ""
-    bounds = gain.difference and " to ".join(f"{bound:.1f}" for bound in gain.difference.interval)
-    return f"{gain.mean:+.1f}{f' ({bounds})' if bounds else ''} {gain.mark}".strip().replace("-", "−")
-
-
-def _figure(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> list[Drawing]:
-    """Gains with their intervals over seeds: a line a task, a mark an encoder; none if there is nothing to compare.
-
-    Only the table has the gains of runs that are not converged: they say nothing about an encoder, and a head that
-    learned nothing would stretch the axis.
-    """
-    lines = [(one.group, own) for one in picked if (own := {n: g for n, g in one.gains.items() if g.converged})]
-    if not lines:
-        return []
-    left_out = [f"{n} on {one.group.label()}" for one in picked for n, g in one.gains.items() if not g.converged]
-    encoders = list(dict.fromkeys(name for _, own in lines for name in own))
-    looks, count = look(encoders), len(encoders)
-    labels = [group.label("\n") for group, _ in lines]
-    printed = [paper.gain if (paper := experiment.paper.get(group.task)) else None for group, _ in lines]
-    hollow = list(dict.fromkeys(g.said for _, own in lines for g in own.values() if g.verdict in ("tie", "")))
-
-    def paint(axes: Axes) -> None:
-        axes.axvline(0, color=FAINT, linewidth=1)
-        for at, ((_, own), theirs) in enumerate(zip(lines, printed, strict=True)):
-            for rank, (name, gain) in enumerate(own.items()):
-                colour, marker = looks[name]
-                y = at + (rank - (len(own) - 1) / 2) * 0.7 / count
-                if gain.difference:
-                    axes.plot(gain.difference.interval, (y, y), color=colour, linewidth=1.6, solid_capstyle="butt")
-                face = SURFACE if gain.verdict in ("tie", "") else colour
-                axes.plot(gain.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.4)
-            if theirs is not None:
-                axes.plot(theirs, at, "|", color=INK, markersize=17, markeredgewidth=1.4)
-        axes.set_yticks(range(len(lines)), labels)
-        axes.set_ylim(len(lines) - 0.5, -0.5)
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
-        below = "\nnot drawn: what is not converged" if left_out else ""
-        axes.set_xlabel(f"points over {BASELINE} on test\nbars: 95 % interval over seeds and items{below}")
-        keys = [Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n) for n in encoders]
-        if hollow:
-            label = f"hollow: {' or '.join(hollow)}"
-            keys.append(Line2D([], [], color=FAINT, marker="o", markerfacecolor=SURFACE, linestyle="", label=label))
-        if any(gain is not None for gain in printed):
-            label = f"the paper's {experiment.encoder}" + ("" if suite == "paper" else ", on its data")
-            keys.append(Line2D([], [], color=INK, marker="|", markersize=12, linestyle="", mew=1.4, label=label))
-        axes.figure.legend(handles=keys, loc="outside upper left", ncols=2 if len(keys) > 2 else len(keys))
-
-    alt = "; ".join(
-        f"{group.label()}: " + ", ".join(f"{name} {gain.mean:+.2f} ({gain.said})" for name, gain in own.items())
-        for group, own in lines
-    )
-    alt += f". Not drawn, as not converged: {', '.join(left_out)}" if left_out else ""
-    width, height = 5 + max(1.35, inches(*labels)), 2.4 + len(lines) * max(0.5, 0.22 * count)
-    stem, title = _named(experiment, suite, "gains", f"Gains over {BASELINE} on test, suite {suite}")
-    return [Drawing(stem, title, f"Points gained over {BASELINE}. {alt}.", paint, size=(width, height))]
+def printed_reduction(experiment: Experiment, one: Picked) -> float | None:
+    """The share of the baseline's errors that the paper's encoder removes, in percent; None without its figures."""
+    if (paper := experiment.paper.get(one.group.task)) is None:
+        return None
+    return relative_reduction(*(paper.figures[name].mean for name in (experiment.encoder, BASELINE)))

@@ -1,4 +1,4 @@
-"""Everything that a leaderboard shows, before it becomes a page: a section an experiment and suite, then all runs."""
+"""Everything that a leaderboard shows, before it becomes a page: the picture, table 1, a section an experiment."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,19 +7,20 @@ from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import cards, curves, encoders, layers, slices, variants
+from elmo_bench.reporting import cards, curves, encoders, layers, picture, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
-from elmo_bench.reporting.rows import Selection, of_newest_protocol
+from elmo_bench.reporting.rows import Row, Selection, of_newest_protocol
 from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
-from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 ALL_RUNS = (
     "Every run, best test score first; of many runs the best ones, and the others on request. Runs on fractions of the "
     "training data are in tables of their own, unless they belong to a learning curve above."
 )
+ENCODERS = "What each encoder is, where it ranks over the tasks, what it gains and what it costs."
 BEST = 20  # runs of a table that are always shown
 # (experiment, suite, groups, gain) to tables and figures
 _LAYOUTS = {
@@ -43,17 +44,13 @@ class Section:
     tables: list[Table]
     figures: list[Drawing]
     protocols: Sequence[int]  # training protocols of its runs
+    command: str = ""  # makes its runs
+    spent: str = ""  # what they took
 
     @property
-    def legend(self) -> bool:
-        """Whether its first table needs the legend of the verdicts."""
-        return self.tables[0].stem.endswith("-glance")
-
-    @property
-    def heading(self) -> str:
-        """Its title, with the training protocols of its runs."""
-        several = "s" if len(self.protocols) > 1 else ""
-        return f"{self.title} (protocol{several} {' and '.join(map(str, self.protocols))})"
+    def protocol(self) -> str:
+        """The training protocols of its runs, in words."""
+        return f"protocol{'s' * (len(self.protocols) > 1)} {' and '.join(map(str, self.protocols))}"
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,11 @@ class Suite:
     name: str
     groups: list[Group]
     listed: list[Group]  # those with a table of all runs
+    headline: str  # what the main experiment shows
+    picture: Drawing | None
+    table1: Table | None
+    cards: list[cards.Card]
     sections: list[Section]
-    short: str  # the main table in markdown, for the repository's README; empty without one
 
     @property
     def title(self) -> str:
@@ -84,11 +84,13 @@ class Leaderboard:
 
     @property
     def tables(self) -> list[Table]:
-        return [table for suite in self.suites for section in suite.sections for table in section.tables]
+        first = [suite.table1 for suite in self.suites if suite.table1]
+        return first + [table for suite in self.suites for section in suite.sections for table in section.tables]
 
     @property
     def figures(self) -> list[Drawing]:
-        return [figure for suite in self.suites for section in suite.sections for figure in section.figures]
+        first = [suite.picture for suite in self.suites if suite.picture]
+        return first + [figure for suite in self.suites for section in suite.sections for figure in section.figures]
 
 
 def leaderboard(
@@ -103,39 +105,46 @@ def leaderboard(
     gain, every = gains_from(ledger), groups(selection.rows)
     order = in_paper_order({group.task for group in every})
     every.sort(key=lambda group: (group.suite, order.index(group.task)))
+    main = Experiment.load(MAIN)
     suites = []
     for name in dict.fromkeys(group.suite for group in every):
         own = [group for group in every if group.suite == name]
-        main = Experiment.load(MAIN)
-        short = encoders.readme_table(main, encoders.picked(main, shown(main, own), gain))
-        suites.append(Suite(name, own, listed(own), sections(name, own, gain, costs, ledger), short))
+        newest = shown(main, own)
+        picked, known = encoders.picked(main, newest, gain), cards.cards(main, newest, gain, costs)
+        title, drawn = picture.headline(encoders.leading(main, picked), picked), picture.picture(main, name, picked)
+        table1 = encoders.table1(main, name, picked) if picked else None
+        parts = sections(name, own, gain, known, ledger=ledger)
+        suites.append(Suite(name, own, listed(own), title, drawn, table1, known, parts))
     return Leaderboard(command, suites, selection, failures)
 
 
 def sections(
-    suite: str, groups: Sequence[Group], gain: Gains, given: Sequence[EncoderCost], ledger: Path
+    suite: str, groups: Sequence[Group], gain: Gains, known: Sequence[cards.Card], *, ledger: Path
 ) -> list[Section]:
-    """A section for each experiment that has enough runs, then the costs of its encoders, slices of test, all runs.
+    """The encoders, a section for each experiment that has enough runs, worth against cost, slices of test, all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    parts: list[tuple[str, str, str, Made, Sequence[Group]]] = []
+    main = shown(Experiment.load(MAIN), groups)
+    overview = [cards.overview(suite, known)] if known else []
+    parts = [_section("encoders", "Encoders", ENCODERS, (overview, []), main)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         newest = shown(experiment, groups)
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
-        parts.append((experiment.name, experiment.caption, experiment.about, made, newest))
-    main = shown(Experiment.load(MAIN), groups)
-    worth = cards.worth(suite, cards.cards(Experiment.load(MAIN), main, gain, given))
+        command = f"elmo-bench sweep experiment={experiment.name} suite={suite}" if suite in choices("suite") else ""
+        rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
+        section = _section(experiment.name, experiment.caption, experiment.about, made, newest)
+        parts.append(replace(section, command=command, spent=spent(rows) if rows else ""))
     parts += [
-        ("worth", cards.TITLE, cards.ABOUT, worth, main),
-        ("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
-        ("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
+        _section("worth", cards.TITLE, cards.ABOUT, cards.worth(suite, known), main),
+        _section("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
+        _section("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
     ]
-    return [
-        Section(name, title, about, *made, sorted({row.spec.protocol for group in own for row in group.rows}))
-        for name, title, about, made, own in parts
-        if made[0]
-    ]
+    return [section for section in parts if section.tables]
+
+
+def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Group]) -> Section:
+    return Section(name, title, about, *made, sorted({row.spec.protocol for group in groups for row in group.rows}))
 
 
 def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
@@ -178,16 +187,16 @@ def _runs(group: Group, gain: Gains) -> Table:
         for row in group.rows
     ]
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {group.fraction or 'all of the data'}"
-    return make_table(f"{group.stem}-runs", title, lines, notes=[EXPLORATORY, spent(group)], most=BEST)
+    return make_table(f"{group.stem}-runs", title, lines, notes=[EXPLORATORY, spent(group.rows)], most=BEST)
 
 
-def spent(group: Group) -> str:
-    """A sentence: the core-hours of its runs on processors, and the hours on each kind of GPU.
+def spent(rows: Sequence[Row]) -> str:
+    """A sentence: the core-hours of their runs on processors, and the hours on each kind of GPU.
 
     A core-hour is an hour of wall time for each thread. Several runs may have shared a GPU, each with all of its hours.
     """
     hours: defaultdict[str, float] = defaultdict(float)
-    records = [record for row in group.rows for record in row.records]
+    records = [record for row in rows for record in row.records]
     for environment, cost in ((record["environment"], record["cost"]) for record in records):
         on_gpu = environment["device"] != "cpu"
         unit = f"hours on {environment['device']}" if on_gpu else "core-hours"

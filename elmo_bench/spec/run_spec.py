@@ -129,7 +129,14 @@ class RunSpec:
 
     @property
     def label(self) -> str:
-        """What differs from the default run, such as `mix=last, place=both`; empty for the default run."""
+        """What differs from the default run, such as `mix=last, place=both`; empty for the default run.
+
+        The hash if there is no default run, as its yaml is not included: all of the settings would differ.
+        """
+        try:
+            self.default()
+        except UserError:
+            return f"run {self.hash}"
         return ", ".join(f"{key}={value}" for key, value in self.changes.items())
 
     def command(self, seed: int) -> str:

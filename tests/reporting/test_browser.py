@@ -47,9 +47,10 @@ def page(browser, folder):
     address = (folder / "index.html").as_uri()
     page.set_default_timeout(PATIENCE)
     page.goto(address)
+    page.evaluate("document.querySelectorAll('#details details').forEach(each => { each.open = true; })")
     yield page
     assert errors == []
-    assert {url.partition("#")[0] for url in requests} <= {address, "data:,"}
+    assert {url.partition("#")[0] for url in requests} <= {address, "data:,", "about:blank"}
     page.close()
 
 
@@ -79,12 +80,12 @@ def test_sorting_by_mouse_and_keyboard_with_empty_cells_last(page):
     assert heads.nth(index - 1).get_attribute("aria-sort") is None
 
 
-def test_filtering_by_words_and_task(page):
-    rows = "tbody tr:visible"
-    everything = page.locator(f".table {rows}").count()
+def test_the_filter_and_what_is_open_are_in_the_address(page):
+    rows = "#details tbody tr:visible"
+    everything = page.locator(rows).count()
     assert page.locator("#count").inner_text() == f"{everything} of {everything} rows"
     page.locator("#words").fill("mix.penalty elmo")
-    shown = page.locator(f".table {rows}").all_inner_texts()
+    shown = page.locator(rows).all_inner_texts()
     assert 0 < len(shown) < everything
     assert all("mix.penalty" in text for text in shown)
     assert not page.locator("#open-glance").is_visible()
@@ -94,14 +95,31 @@ def test_filtering_by_words_and_task(page):
     assert set(titles) == {"Coreference (coref)"}
     assert not page.locator("#open-ner-runs").is_visible()
     assert not page.locator("#section-open-regularisation").is_visible()  # a section without a row
+    page.locator("#section-open-speed summary").click()
+    page.locator("#section-open-speed summary").click()
+    page.wait_for_url("**#section-open-speed?task=coref")
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    assert page.locator("#task").input_value() == "coref"
+    assert page.evaluate("[...document.querySelectorAll('details[open]')].map(each => each.id)") == [
+        "section-open-speed"
+    ]
     page.locator("#task").select_option("")
-    assert page.locator(f".table {rows}").count() == everything
     page.locator("#words").fill("nothing at all")
     assert page.locator("#count").inner_text() == f"0 of {everything} rows"
 
 
+@pytest.mark.parametrize("width", [390, 1000, 1600])
+def test_nothing_of_table_1_is_cut_off(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("#table1-open .scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
+    assert page.locator("#open-table1 thead").is_visible() == (width > 390)  # on a phone each cell has its heading
+
+
 def test_a_number_leads_to_its_run_and_that_to_the_record(page, folder):
-    number = page.locator("#open-glance tbody td a").first
+    number = page.locator("#open-table1 tbody td a").first
     anchor = number.get_attribute("href")
     number.click()
     card = page.locator(anchor)

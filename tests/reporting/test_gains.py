@@ -62,8 +62,8 @@ def test_a_gain_by_hand(tmp_path, compared):
         "elmo", "glove", "primary", "2 (0, 1)", "+70.00", f"{70 - reach:+.2f} … {70 + reach:+.2f}", "82.4 %",
         f"{reach + t.ppf(0.8, df) * error:.2f}",
     ]  # fmt: skip
-    assert [cell.text for cell in glance.rows[0]][:4] == [
-        "Sentiment (sst5)", "15.00 ± 7.07", "85.00 ± 7.07 ▲", "20.00 ± 0.00 =",
+    assert [cell.text for cell in glance.rows[0]][:5] == [
+        "Sentiment (sst5)", "accuracy", "15.00 ± 7.07", "85.00 ± 7.07 ▲", "20.00 ± 0.00 =",
     ]  # fmt: skip
 
 
@@ -109,9 +109,11 @@ def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_pat
     family = [one.tests[pair] for one in picked for pair in named]
     assert [each.p_holm for each in family] == pytest.approx(holm([each.p for each in family]))
     assert [one.gains["random"].p_holm for one in picked] == [1.0, 1.0]
-    glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
-    assert glance.columns[1:6] == ["glove", "elmo_word", "elmo", "random", "elmo − elmo_word"]
-    assert {row[5].text.split()[0] for row in glance.rows} == {"+40.00"}
+    gains = encoders.made(TABLE1, "open", own, gain)[0][1]
+    table1 = encoders.table1(TABLE1, "open", picked)  # without controls, such as random
+    heads = ["gain: elmo − glove", "word vector: elmo_word − glove", "context: elmo − elmo_word"]
+    assert table1.columns == ["task", "score", "glove", "elmo_word", "elmo", *heads]
+    assert {tuple(cell.text.split()[0] for cell in row[5:]) for row in table1.rows} == {("+70.0", "+30.0", "+40.0")}
     assert [[cell.text for cell in row][1:4] for row in gains.rows[:4]] == [
         ["elmo_word", "glove", "primary"], ["elmo", "glove", "primary"], ["elmo", "elmo_word", "primary"],
         ["random", "glove", "exploratory"],
@@ -195,15 +197,21 @@ def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp
         assert not shown & {row.anchor for row in ladder.rows.values()}
 
 
-def test_outcomes_of_other_items_are_named_and_not_tested(tmp_path, compared):
+@pytest.mark.parametrize("change", ["score", "items"])
+def test_outcomes_that_do_not_fit_are_named_and_not_tested(tmp_path, compared, change):
     for encoder in ("glove", "elmo"):
         for seed in (0, 1):
             right_on(tmp_path, encoder, [seed, 5], seed=seed)
     path = next(tmp_path.rglob("elmo/*/seed0.json"))
     record = json.loads(path.read_text(encoding="utf-8"))
-    correct = np.arange(20) < 4
-    record["outcomes"] = digest_of({"correct": correct})
-    write_record(RunPaths.of(tmp_path, record), record, {"correct": correct})
+    if change == "score":
+        record["scores"]["test"]["overall"]["accuracy"] = 31.0
+        path.write_text(json.dumps(record), encoding="utf-8")
+    else:
+        correct = np.arange(20) < 4
+        record["outcomes"] = digest_of({"correct": correct})
+        write_record(RunPaths.of(tmp_path, record), record, {"correct": correct})
     [group], gain = compared()
     rows = {row.encoder: row for row in group.rows}
-    assert "its outcomes are of other items than" in gain(rows["elmo"], rows["glove"]).untested
+    said = {"score": "its outcomes give 20.00, its record says 31.00", "items": "its outcomes are of other items than"}
+    assert said[change] in gain(rows["elmo"], rows["glove"]).untested

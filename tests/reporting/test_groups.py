@@ -58,7 +58,7 @@ def test_core_hours_count_threads_and_hours_of_a_gpu_do_not(tmp_path, grouped):
     one["cost"]["seconds"] = two["cost"]["seconds"] = 3600.0
     one["environment"] = one["environment"] | {"device": "cpu", "threads": 4}
     two["environment"] = two["environment"] | {"device": "NVIDIA H100", "threads": 4}
-    assert spent(group) == "2 runs took 4.0 core-hours and 1.0 hours on NVIDIA H100."
+    assert spent(group.rows) == "2 runs took 4.0 core-hours and 1.0 hours on NVIDIA H100."
 
 
 def test_names_of_tasks_and_their_order():

@@ -17,6 +17,14 @@ from elmo_bench.reporting.page import END, START
 from tests.reporting.ledgers import add, today
 
 ROOT = Path(__file__).parents[2]
+FINDINGS = "For writers.\n\n" + "\n\n".join(
+    f"## {name}\nwhen: {when}\nfigure: open-gains\nruns: elmo-bench sweep\n\nIt *gains* <b>: {{{{ gain('ner') }}}}."
+    for name, when in {
+        "True": "verdict('ner') == 'not tested' and gain('ner').value < 100",
+        "Untrue": "verdict('ner') == 'ahead'",
+        "Later": "verdict('ner', 'elmo', 'elmo_word') == 'ahead'",
+    }.items()
+)
 
 
 @pytest.fixture
@@ -48,25 +56,29 @@ def test_the_page(run, tmp_path, capsys):
     failing = add(tmp_path / "others", "ner", "none", 4)
     write_failure(RunPaths.of(runs, failing), ValueError("`no`"), attempt="0" * 32, spec=failing["spec"])
     (tmp_path / "results").mkdir()
-    (tmp_path / "results/DISCUSSION-open.md").write_text("It *shows* <b>much</b>.\n", encoding="utf-8")
+    (tmp_path / "results/FINDINGS-open.md").write_text(FINDINGS, encoding="utf-8")
     text = run()
+    assert "FINDINGS-open.md: Untrue is left out, as this does not hold: verdict(" in capsys.readouterr().err
+    [gain] = re.findall(r"\| elmo    \| glove \| primary \| +\S+ \(0, 1, 2\) \| +(\S+) \|", text)
     for part in (
         "Rendered from the ledger by `elmo-bench report`.",
         "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs, 0.1 hours",
-        "open is public data, and not the paper's",
+        "Public data, and not the paper's",
         "Data of ner: 3,394 train, 1,287 dev, 1,287 test (digest ",
         "; size cpu; version {}, protocol {}.".format(*today()),
+        "Made by `elmo-bench sweep experiment=table1 suite=open`. 6 runs took 0.3 core-hours.",
         "| Named entities (ner) | elmo    | input |",
         "(seed 0) by",
         "changed: weights",
         f"open/ner/none/{failing['hash']}/seed4.failed.json",
         "`ValueError: 'no'`",
-        "### What the figures show\n\nIt *shows* <b>much</b>.",
+        f"#### True\n\nIt *gains* <b>: {gain}.\n\n[Figure](figures/open-gains.svg)",
+        "wait for their runs: Later (`elmo-bench sweep`).",
         "Not tested: open/ner/glove/",
     ):
         assert part in text
     page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    assert "<p>It <em>shows</em> &lt;b&gt;much&lt;/b&gt;.</p>" in page
+    assert re.search(r'<p>It <em>gains</em> &lt;b&gt;: <a href="#run-open-ner-elmo-\w+">.\d', page)
     assert "ValueError: `no`" in page
     assert "elmo-bench run task=ner encoder=elmo suite=open size=cpu seed=" in page
     assert str(tmp_path) not in text + page
@@ -106,12 +118,14 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
     own = {tmp_path / "results" / name for name in ("figures/mine.png", "tables/mine.csv", "tables/linked.csv")}
     for path in own:
         path.write_text("a person's")
-    (tmp_path / "results/DISCUSSION-open.md").write_text("See [mine](tables/linked.csv).")
+    (tmp_path / "results/FINDINGS-open.md").write_text(
+        "## See\nwhen: true\nfigure:\nruns:\n\n[mine](tables/linked.csv)"
+    )
     run()
     shutil.rmtree(tmp_path / "runs/open")
     run()
     left = {path.name for path in (tmp_path / "results").rglob("*.*")}
-    assert left == {"README.md", "index.html", "DISCUSSION-open.md"} | {path.name for path in own}
+    assert left == {"README.md", "index.html", "FINDINGS-open.md"} | {path.name for path in own}
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -129,9 +143,15 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
     ):
         with pytest.raises(UserError, match=said):
             run(*flags)
-    (tmp_path / "results/DISCUSSION-open.md").write_bytes("naïve".encode("latin-1"))
-    with pytest.raises(UserError, match=r"DISCUSSION-open.md:1: not UTF-8"):
-        run()
+    for content, said in (
+        ("naïve".encode("latin-1"), r"FINDINGS-open.md:1: not UTF-8"),
+        (b"## One\n\ntext", "One: the lines below its name are when, figure, runs"),
+        (b"## One\nwhen: gian('ner')\nfigure:\nruns:\n\ntext", "One: not a finding, or damaged .'gian' is undefined"),
+        (b"## One\nwhen: true\nfigure:\nruns:\n\n{{ ''.__class__.mro() }}", "One: not a finding, .*unsafe"),
+    ):
+        (tmp_path / "results/FINDINGS-open.md").write_bytes(content)
+        with pytest.raises(UserError, match=said):
+            run()
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
 
 
@@ -172,15 +192,14 @@ def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(f"Before.\n\n{START}\nold\n{END}\n\nAfter.\n", encoding="utf-8")
     run("--readme", str(readme))
-    before, table, after = re.split(f"{START}|{END}", readme.read_text(encoding="utf-8"))
+    before, block, after = re.split(f"{START}|{END}", readme.read_text(encoding="utf-8"))
     assert (before, after) == ("Before.\n\n", "\n\nAfter.\n")
-    head, _, row = table.strip().splitlines()
-    names = ["`glove`", "`elmo_word`", "`elmo`", "`elmo_word` − `glove`", "`elmo` − `glove`", "`elmo` − `elmo_word`"]
-    assert [cell.strip() for cell in head.strip("| ").split("|")][1:] == names
-    cells = [cell.strip() for cell in row.strip("| ").split("|")]
-    assert cells[0] == "Named entities (ner): f1, 2"
-    assert re.fullmatch(r"\d\d\.\d\d ± \d+\.\d\d", cells[1])
-    assert re.fullmatch(r"[+−]\d+\.\d \(−?\d+\.\d to −?\d+\.\d\) [▲▼=]", cells[4])
+    sentence, figure, table = block.strip().split("\n\n")
+    assert sentence.endswith(" named entities.**") and figure.endswith("](results/figures/open-gains.png)")
+    cells = [cell.strip() for cell in table.splitlines()[3].strip("| ").split("|")]
+    assert cells[:2] == ["Named entities (ner)", "F1"]
+    assert re.fullmatch(r"\d\d\.\d\d ± \d+\.\d\d", cells[2])
+    assert re.fullmatch(r"[+−]\d+\.\d [▲▼=] \(−?\d+\.\d to −?\d+\.\d\)", cells[5])
     readme.write_text("No markers.\n", encoding="utf-8")
     with pytest.raises(UserError, match="has no <!-- table"):
         run("--readme", str(readme))

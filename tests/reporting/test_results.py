@@ -1,6 +1,7 @@
 """The data frame of a ledger; what is published; and what is committed in results/, which its ledger renders to."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from elmo_bench.ledger import RunPaths
 from elmo_bench.reporting import console
 from elmo_bench.reporting.console import Row, verdict
 from elmo_bench.reporting.page import START
+from elmo_bench.spec.experiments import experiments
 from tests.reporting.ledgers import add
 
 ROOT = Path(__file__).parents[2]
@@ -95,10 +97,26 @@ def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledge
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert START in text
     readme.write_text(text, encoding="utf-8")
-    flags = ["--out", str(tmp_path / "out"), "--readme", str(readme), "--published", str(scores)]
+    flags = ["--out", str(tmp_path / "results"), "--readme", str(readme), "--published", str(scores)]
     assert report.main(["--ledger", str(RESULTS / "runs"), *flags]) == 0
     assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
     assert scores.read_bytes() == console.FILE.read_bytes(), "run `make report` and commit what it writes"
+
+
+def test_the_committed_findings_are_short_and_have_no_number_but_of_the_ledger():
+    """Each has a claim in bold, at most three sentences of at most three numbers, and one caveat; 500 words in all."""
+    text = re.sub(r"{{.*?}}", "#", (RESULTS / "FINDINGS-open.md").read_text(encoding="utf-8"))
+    assert {*re.findall(r"experiment=(\w+)", text)} <= {*experiments()}
+    findings = [part.split("\n\n")[1:] for part in text.split("\n## ")[1:]]
+    assert len(findings) == 5
+    for claim, body, caveat in findings:
+        assert re.fullmatch(r"\*\*[^*]+\.\*\*", claim) and caveat.startswith("Caveat: ")
+        sentences = re.split(r"[.!?]\s+", body.strip())
+        assert len(sentences) <= 3 and all(sentence.count("#") <= 3 for sentence in sentences)
+        assert not re.search(r"\d", claim + body + caveat)
+    assert len(" ".join(map(" ".join, findings)).split()) <= 500
+    page = (RESULTS / "README.md").read_text(encoding="utf-8")
+    assert all(f"#### {name}" in page for name in ("What ELMo is worth", "How much of it is context"))
 
 
 @pytest.mark.slow
@@ -107,8 +125,9 @@ def test_rendered_again_it_is_the_same_byte_for_byte(tmp_path):
     out.mkdir()
     for name in ("runs", "costs"):
         (out / name).symlink_to(RESULTS / name)
-    for discussion in RESULTS.glob("DISCUSSION-*.md"):
-        (out / discussion.name).write_bytes(discussion.read_bytes())
+    (tmp_path / "elmo_bench").symlink_to(ROOT / "elmo_bench")  # with the cards of weights, as in a clone
+    for written in RESULTS.glob("FINDINGS-*.md"):
+        (out / written.name).write_bytes(written.read_bytes())
     assert report.main(["--ledger", str(out / "runs"), "--out", str(out)]) == 0
     assert _rendered(out) == _rendered(RESULTS), "run `make report` and commit what it writes"
 

@@ -10,6 +10,7 @@ from elmo_bench.ledger import RunPaths, read_all, write_record
 from elmo_bench.reporting.console import task_table
 from elmo_bench.reporting.gains import over_baseline
 from elmo_bench.reporting.rows import select
+from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES
 from tests.reporting.ledgers import add
 
@@ -122,6 +123,7 @@ def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_re
     assert [row.spec.task for row in selection.rows] == ["ner"]
     [line] = selection.unknown
     assert line.startswith("task mine, encoder ") and line.endswith("Give its folder: --include FOLDER.")
+    assert [*elmo_bench.results(tmp_path).label] == [f"run {RunSpec(**record['spec']).hash}", ""]  # sorted by task
     for command in (["report", "--out", str(tmp_path / "out")], ["compare", "glove", "elmo"]):
         main([*command, "--ledger", str(tmp_path)])
         assert line in capsys.readouterr().err

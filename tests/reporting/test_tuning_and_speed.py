@@ -99,14 +99,14 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
             for seed in (0, 1):
                 add(tmp_path, task, encoder, seed, settings=OLD, best=2)
     old = board(tmp_path).suites[0]
-    assert [old.sections[0].heading, old.sections[-1].heading] == ["At a glance (protocol 1)", "All runs (protocol 1)"]
-    assert len(old.sections[0].tables[0].rows) == 2
+    assert {section.protocol for section in old.sections} == {"protocol 1"}
+    assert len(old.table1.rows) == 2
     for encoder in ("glove", "elmo"):
         add(tmp_path, "ner", encoder, 0, created="2026-02-02T03:04:05+00:00")
     mixed = board(tmp_path)
     glance = mixed.suites[0].sections[0]
     now = today()[1]
-    assert glance.heading == f"At a glance (protocol {now})"
+    assert glance.protocol == f"protocol {now}"
     superseded = [old for old, _ in mixed.selection.superseded]
     assert [(old.spec.task, old.spec.protocol, old.seeds) for old in superseded] == [("ner", 1, [0, 1])] * 2
     protocols = {row.anchor: row.spec.protocol for row in mixed.selection.rows}
@@ -114,4 +114,4 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
         assert {protocols[cell.run] for table in section.tables for row in table.rows for cell in row if cell.run} == {
             now
         }
-    assert mixed.suites[0].sections[-1].heading == f"All runs (protocols 1 and {now})"
+    assert mixed.suites[0].sections[-1].protocol == f"protocols 1 and {now}"

@@ -19,32 +19,39 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting import console
-from elmo_bench.reporting.canvas import FAINT, GRID, INK, NO_VECTORS, SERIES, STATIC, SURFACE, Drawing
+from elmo_bench.reporting.canvas import FAINT, GRID, INK, NAMED, SURFACE, Drawing
+from elmo_bench.reporting.cards import cost_cells
+from elmo_bench.reporting.findings import Findings, findings
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import to_csv, to_latex, to_markdown
+from elmo_bench.reporting.table import HELP, signed, to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
-# The page names every table and figure that was written with it; links in a discussion have other texts.
+# The page names every table and figure that was written with it; links in findings have other texts.
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
 FOLDER = Path(__file__).parent
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
-# Colours that differ in dark mode. The colours of a heat map's cells are the same in both modes.
-_COLOURS = {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line", NO_VECTORS: "none", STATIC: "static"}
-_COLOURS |= {colour: f"series{index}" for index, colour in enumerate(SERIES)}
+# Colours that differ in dark mode, as variables of the page's style: four by name, those of encoders by themselves.
+_COLOURS = {colour: f"c{colour[1:]}" for colour, _ in NAMED.values()}
+_COLOURS |= {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line"}
 
 
-def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
+def read_findings(board: Leaderboard, out: Path) -> dict[str, Findings]:
+    """By suite what people write in `FINDINGS-<suite>.md`. Raises UserError for a mistake in such a file."""
+    read = {}
+    for suite in board.suites:
+        if (path := out / f"FINDINGS-{suite.name}.md").exists():
+            read[suite.name] = findings(path, "\n".join(line for _, line in read_lines(path)), suite.name, board.tables)
+    return read
+
+
+def write(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str, Findings]) -> list[Path]:
     """Write every file and return their paths. Tables and figures that only the earlier page names are removed.
 
-    Includes `DISCUSSION-<suite>.md`, which people write. Raises UserError if that is not UTF-8.
+    said: the findings, by suite.
     """
-    notes = {suite.name: out / f"DISCUSSION-{suite.name}.md" for suite in board.suites}
-    discussions = {
-        suite: "\n".join(line for _, line in read_lines(path)) for suite, path in notes.items() if path.exists()
-    }
     files: dict[Path, bytes] = {}
     for table in board.tables:
         files[out / "tables" / f"{table.stem}.csv"] = to_csv(table).encode()
@@ -52,11 +59,11 @@ def write(board: Leaderboard, *, ledger: Path, out: Path) -> list[Path]:
     for figure in board.figures:
         files[out / "figures" / f"{figure.stem}.svg"] = figure.svg.encode()
         files[out / "figures" / f"{figure.stem}.png"] = figure.png
-    files[out / "README.md"] = markdown_page(board, discussions=discussions).encode()
+    files[out / "README.md"] = markdown_page(board, said=said).encode()
     index = out / "index.html"
     earlier = {out / name.decode() for name in _LINK.findall(index.read_bytes())} if index.exists() else set()
     with atomic_write(index) as handle:
-        for piece in html_page(board, ledger=ledger, out=out, discussions=discussions):
+        for piece in html_page(board, ledger=ledger, out=out, said=said):
             handle.write(piece.encode())
     for path, content in files.items():
         with atomic_write(path) as handle:
@@ -72,26 +79,35 @@ def write_published(board: Leaderboard, path: Path) -> None:
         handle.write(json.dumps(console.rows_of(board.selection.rows), indent=1, ensure_ascii=False) + "\n")
 
 
-def write_readme(board: Leaderboard, path: Path) -> None:
-    """Write the main table of the suite `open` between START and END. Raises UserError if the file lacks them."""
+def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
+    """Write what the suite `open` shows, its picture and table 1 between START and END.
+
+    Raises UserError if the file lacks them.
+    """
     text = "\n".join(line for _, line in read_lines(path)) + "\n"
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
     if not (start and end):
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
-    short = next((suite.short for suite in board.suites if suite.name == console.SUITE), "")
+    short = "No runs yet."
+    for suite in board.suites:
+        if suite.name == console.SUITE and suite.table1:
+            parts = [f"**{literal(suite.headline)}**", to_markdown(suite.table1)]
+            if suite.picture:
+                figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
+                parts.insert(1, f"![{literal(suite.picture.alt)}]({figure})")
+            short = "\n\n".join(parts)
     with atomic_write(path, "w") as handle:
-        handle.write(f"{before}{START}\n\n{short or 'No runs yet.'}\n\n{END}{after}")
+        handle.write(f"{before}{START}\n\n{short}\n\n{END}{after}")
 
 
-def markdown_page(board: Leaderboard, *, discussions: Mapping[str, str]) -> str:
-    """The whole page. The same ledger, discussions (by suite) and command give the same text."""
+def markdown_page(board: Leaderboard, *, said: Mapping[str, Findings]) -> str:
+    """The whole page. The same ledger, findings and command give the same text."""
     environment = _environment(escape=False)
     environment.filters["literal"] = literal
     environment.filters["lines"] = lambda text: "\n".join(map(literal, text.split("\n")))
     environment.filters["code"] = lambda text: "`" + " ".join(text.replace("`", "'").split()) + "`"
-    page = environment.get_template("README.md.j2")
-    text = page.render(_content(board), discussions=discussions, markdown=to_markdown)
+    text = environment.get_template("README.md.j2").render(_content(board, said), markdown=to_markdown)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
@@ -101,10 +117,10 @@ def literal(text: str) -> str:
     return re.sub(r"\\*([\[\]])", r"\\\1", text)
 
 
-def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mapping[str, str]) -> Iterator[str]:
+def html_page(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str, Findings]) -> Iterator[str]:
     """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
 
-    The same ledger, discussions (by suite) and command give the same text. Of thousands of runs it is many megabytes.
+    The same ledger, findings and command give the same text. Of thousands of runs it is many megabytes.
     """
 
     def link(record: Record) -> str:
@@ -113,23 +129,27 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, discussions: Mappi
     home = Path(os.path.relpath(ledger, out))
     rows = [(row, group) for suite in board.suites for group in suite.groups for row in group.rows]
     shown = {cell.run for table in board.tables for line in table.shown for cell in line}
+    figures = {figure.stem: figure for figure in board.figures}
+    heroes = {suite.picture.stem for suite in board.suites if suite.picture}
+    moved = {one.figure: one.name for own in said.values() for one in own.shown if one.figure not in heroes}
     stream = (
         _environment(escape=True)
         .get_template("index.html.j2")
         .stream(
-            _content(board),
+            _content(board, said),
             runs=((row, group, _facts(row, group)) for row, group in rows),
             links={row.anchor: {r["seed"]: link(r) for r in row.records} for row, _ in rows},
             closed=len(rows) > CLOSED,
             folded={row.anchor for row, _ in rows} - shown,
-            verdict=lambda cell: cell.hint if cell.hint in MARKS else "",
+            verdict=lambda cell: cell.hint.rpartition(" ")[2] if cell.hint.endswith(tuple(filter(None, MARKS))) else "",
             inline=lambda figure: Markup(inline(figure)),  # from matplotlib, which escapes its text
             style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
             script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
-            discussions={
-                suite: Markup(MarkdownIt("js-default").render(text))  # it lets no HTML through
-                for suite, text in discussions.items()
-            },
+            rendered=lambda text: Markup(MarkdownIt("js-default").render(text)),  # it lets no HTML through
+            figures=figures,
+            moved=moved,
+            colours=sorted({name for name in _COLOURS.values() if name.startswith("c")}),
+            card_of=lambda card: f"../{card.link}" if (out.parent / card.link).is_file() else "",
             tasks={group.task: group.info.title for suite in board.suites for group in suite.groups},
         )
     )
@@ -142,13 +162,18 @@ def _environment(*, escape: bool) -> Environment:
     return Environment(loader=FileSystemLoader(FOLDER), autoescape=escape, **keep)  # type: ignore[arg-type]
 
 
-def _content(board: Leaderboard) -> dict[str, Any]:
+def _content(board: Leaderboard, said: Mapping[str, Findings]) -> dict[str, Any]:
     """What both pages have."""
     return {
         "board": board,
+        "findings": {suite.name: said.get(suite.name, Findings()) for suite in board.suites},
         "data_of": data_of,
+        "help": HELP,
+        "signed": signed,
+        "cost_cells": cost_cells,
         "machines": machines(record for row in board.selection.rows for record in row.records),
         "counted": counted,
+        "stems": {figure.stem for figure in board.figures},
         "older": [superseded(*pair) for pair in board.selection.superseded],
         "failed": [
             (run.failure.relative_to(run.ledger).as_posix(), failure["created"], failure["error"])

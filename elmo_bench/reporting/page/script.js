@@ -23,24 +23,36 @@
     });
   }
 
+  // The address holds the part that is open and the filter, as #section-open-tune?task=ner&words=glove.
+  const address = () => {
+    const [id, query] = location.hash.slice(1).split("?");
+    return [decodeURIComponent(id), new URLSearchParams(query)];
+  };
+  const write = (id, query) => {
+    const text = query.toString();
+    history.replaceState(null, "", `#${encodeURIComponent(id)}${text ? `?${text}` : ""}`);
+  };
+
   let refresh = () => {};
   const form = document.getElementById("filter");
   if (form) {
     const [words, task, count] = ["words", "task", "count"].map((id) => document.getElementById(id));
+    const details = document.getElementById("details");
     let tables, rows, others, sections, folded;
 
     const collect = () => {
-      tables = [...document.querySelectorAll(".table")];
+      tables = [...details.querySelectorAll(".table")];
       rows = tables.flatMap((table) => [...table.querySelectorAll("tbody tr")].map((row) => ({
         row, table, text: `${table.querySelector("caption").textContent} ${row.textContent}`.toLowerCase(),
       })));
-      others = [...document.querySelectorAll("figure[data-task], details[data-task]")];
-      sections = [...document.querySelectorAll("section[id]")].filter((section) => section.querySelector(".table"));
-      folded = document.querySelector(".table .more") ? ", more are folded" : "";
+      others = [...details.querySelectorAll("figure[data-task]"), ...document.querySelectorAll("details[data-task]")];
+      sections = [...details.querySelectorAll("details.section")];
+      folded = details.querySelector(".table .more") ? ", more are folded" : "";
     };
 
     const filter = () => {
       const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const active = wanted.length > 0 || task.value !== "";
       let shown = 0;
       for (const { row, text } of rows) {
         row.hidden = Boolean(task.value && row.dataset.task !== task.value) || !wanted.every((word) => text.includes(word));
@@ -52,15 +64,27 @@
         other.hidden = Boolean(task.value && other.dataset.task && other.dataset.task !== task.value)
           || (text !== "" && !wanted.every((word) => text.includes(word)));
       }
-      for (const section of sections) section.hidden = !section.querySelector(".table:not([hidden])");
+      for (const section of sections) {
+        const own = section.querySelectorAll("tbody tr:not([hidden])").length;
+        section.hidden = own === 0;
+        section.querySelector(".hits").textContent = active ? `${own} row${own === 1 ? "" : "s"}` : "";
+      }
       count.value = `${shown} of ${rows.length} rows${folded}`;
     };
-    form.addEventListener("input", filter);
+    form.addEventListener("input", () => {
+      const query = new URLSearchParams();
+      if (task.value) query.set("task", task.value);
+      if (words.value) query.set("words", words.value);
+      write(address()[0], query);
+      filter();
+    });
     form.addEventListener("submit", (event) => event.preventDefault());
     refresh = () => {
       collect();
       filter();
     };
+    words.value = address()[1].get("words") ?? "";
+    task.value = address()[1].get("task") ?? "";
     refresh();
   }
 
@@ -87,24 +111,41 @@
       unfold(parts);
     });
   }
-  for (const list of document.querySelectorAll("details")) {
-    list.addEventListener("toggle", () => unfold(comments(list)), { once: true });
-  }
+  // A toggle does not bubble, but is seen on its way down; so runs that are unfolded later are opened too.
+  document.addEventListener("toggle", ({ target }) => {
+    if (!target.open) return;
+    unfold([...target.childNodes].filter((node) => node.nodeType === Node.COMMENT_NODE));
+    const now = document.getElementById(address()[0]);
+    if (!printing && target.classList.contains("section") && !target.contains(now)) write(target.id, address()[1]);
+  }, true);
+
+  let printing = false;
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    printing = true;
+    closed = [...document.querySelectorAll("details.section:not([open], #records)")];
+    for (const each of closed) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of closed) each.open = false;
+    printing = false;
+  });
 
   const open = () => {
-    const id = decodeURIComponent(location.hash.slice(1));
+    const [id] = address();
     const records = document.getElementById("records");
     if (id && records && !document.getElementById(id)) {
       unfold(comments(records).filter((part) => part.data.includes(`<details id="${id}"`)));
     }
     const target = document.getElementById(id);
-    if (target && target.tagName === "DETAILS") {
-      target.hidden = false;
-      target.open = true;
-      target.querySelector("summary").focus({ preventScroll: true });
-      target.scrollIntoView();
+    if (!target) return;
+    for (let each = target; each; each = each.parentElement) {
+      if (each.tagName === "DETAILS") each.open = true;
     }
+    target.hidden = false;
+    target.querySelector(":scope > summary")?.focus({ preventScroll: true });
+    target.scrollIntoView();
   };
-  window.addEventListener("hashchange", open);
+  addEventListener("hashchange", open);
   open();
 })();

@@ -1,0 +1,62 @@
+"""Table 1, the picture beside it and its headline: which encoders they show, and what they say."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from elmo_bench.reporting import encoders, picture
+from elmo_bench.spec.experiments import Experiment
+from tests.reporting.ledgers import PAPER, add, texts
+
+TABLE1 = Experiment.load("table1")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ({}, "What is elmo worth over glove?"),
+        ({"Inference": ("", 3.0)}, "What is elmo worth over glove?"),
+        ({"Inference": ("tie", 3.0)}, "No difference was shown between elmo and glove on inference."),
+        (
+            {"Inference": ("tie", 0.6), "Roles": ("ahead", 6.69), "Coreference": ("ahead", 2.0)},
+            "elmo gains 2.0 to 6.7 points over glove on roles and coreference; on inference no difference was shown.",
+        ),
+        (
+            {"Sentiment": ("behind", -1.0), **{name: ("ahead", 2.0) for name in "ABCD"}},
+            "elmo gains 2.0 points over glove on 4 of 5 tasks; elmo loses 1.0 points to glove on sentiment.",
+        ),
+    ],
+)
+def test_the_headline_says_which_gains_hold(verdicts, said):
+    of = SimpleNamespace
+    picked = [
+        of(group=of(info=of(title=title)), gains={"elmo": of(verdict=verdict, mean=mean)})
+        for title, (verdict, mean) in verdicts.items()
+    ]
+    assert picture.headline("elmo", picked) == said
+
+
+def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path, compared):
+    both = ("none", "random", "glove", "elmo_word", "elmo", "mybert")
+    for task, names in (("ner", (*both, "bert_mini")), ("snli", both), ("sst5", ("glove", "elmo"))):
+        for encoder in names:
+            for seed in (0, 1):
+                add(tmp_path, task, encoder, seed)
+    own, gain = compared()
+    picked = encoders.picked(TABLE1, own, gain)
+    table = encoders.table1(TABLE1, "open", picked)
+    assert table.columns[2:6] == ["glove", "elmo_word", "elmo", "mybert"]  # no control, nor what has fewer tasks
+    drawn = picture.picture(TABLE1, "open", picked)
+    for line in texts(table):
+        word, context, whole = (line[name].split(" ")[0] for name in (
+            "word vector: elmo_word − glove", "context: elmo − elmo_word", "gain: elmo − glove"))  # fmt: skip
+        assert f"{whole} " in drawn.svg
+        assert (f"{word} word vector, {context} context" in drawn.svg) == bool(word)
+    assert drawn.svg.count("not split: no run of elmo_word") == 1 and "paper 21.0" in drawn.svg
+
+
+def test_the_papers_share_of_errors():
+    """As the paper prints them, table 1: increase, relative."""
+    of = {task: encoders.printed_reduction(TABLE1, SimpleNamespace(group=SimpleNamespace(task=task))) for task in PAPER}
+    printed = {"squad": 25.0, "snli": 5.8, "srl": 17.2, "coref": 9.8, "ner": 21.0, "sst5": 6.8}
+    assert {task: round(share, 1) for task, share in of.items()} == printed
