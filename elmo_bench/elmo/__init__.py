@@ -1,7 +1,7 @@
 """The biLM of ELMo (Peters et al. 2018).
 
 - `model.py`: the reference. Read this first. `kernels/`: the same function, fast.
-- `encoder.py`: `ElmoEncoder`, with `frozen.py` (weights that nothing trains) and `batches.py` (sorting sentences).
+- `encoder.py`: `ElmoEncoder`, with `batches.py` (sorting sentences) and `frozen.py` (vectors of words, remembered).
 - `pretrained.py`: finding files by name, path or repository. `options.py`, `weights.py`: reading and writing them.
 - `export.py`: saving, exporting, sharing. `embed.py`: the vectors of a whole file.
 - `allennlp.py`: AllenNLP's `Elmo` and `ElmoEmbedder`; `batch_to_ids` is in `batches.py`.

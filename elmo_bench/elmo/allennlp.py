@@ -1,4 +1,4 @@
-"""`Elmo` with the interface of AllenNLP 2.10.1, and `ElmoEmbedder` with that of version 0.9.
+"""`Elmo` with the interface of AllenNLP 2.10.1, and `ElmoEmbedder` with the interface of version 0.9.
 
 Sources: `allennlp.modules.elmo`, whose behaviour is recorded in tests/golden/elmo_module.npz, and
 `allennlp.commands.elmo` of the older version, whose network is the same.

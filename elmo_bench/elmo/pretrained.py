@@ -127,7 +127,7 @@ def checksum_of(options: Path, weights: Path) -> str:
 
 
 def joined(options: Content, weights: Content) -> str:
-    """The checksum of a biLM, from those of its files."""
+    """The checksum of a biLM, from the checksums of its files."""
     return f"{weights.sha256} options {options.sha256[:12]}"
 
 
