@@ -141,10 +141,9 @@ class Elmo(nn.Module):
         """Ids [B, T, 50], or with more axes in front -> `elmo_representations` and `mask`, bool [B, T].
 
         The representations are a list of tensors [B, T, 2P], zeros at padding; with `keep_sentence_boundaries` T + 2,
-        `</S>` after the last token. Raises UserError for other shapes and ids, and for `word_inputs`.
+        `</S>` after the last token. `word_inputs` have no effect: words are remembered anyway. Raises UserError for
+        other shapes and ids.
         """
-        if word_inputs is not None:
-            raise UserError("word_inputs: not read. Give inputs=batch_to_ids(sentences); words are remembered anyway.")
         ids = _checked(inputs)
         front = ids.shape[:-2]
         layers, lengths = self._layers(ids.reshape(math.prod(front), *ids.shape[-2:]))

@@ -15,7 +15,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import check_free, checksum_of, locate, softmax_files
+from elmo_bench.elmo.pretrained import check_free, checksum_of, is_repository, locate, repository, softmax_files
 from elmo_bench.elmo.weights import load_files, write_hdf5, write_safetensors
 
 PAPER = "https://aclanthology.org/N18-1202/"
@@ -24,6 +24,7 @@ TEMPLATE = Path(__file__).parent / "card.md.j2"
 # The names of bilm-tf (`dump_weights`, its save folder).
 WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
+HUB_OPTIONS = ("token", "cache_dir", "force_download", "local_files_only")  # of from_pretrained
 CARD, ORIGIN = "README.md", "ORIGIN.md"
 Content = bytes | Path | Callable[[IO[bytes]], None]  # a file's bytes, another file, or a function that writes it
 
@@ -69,8 +70,15 @@ class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["t
 
     @classmethod
     def from_pretrained(cls, name_or_path: str | Path, *, revision: str | None = None, **keywords: Any) -> Self:  # type: ignore[override]
-        """`cls(weights=name_or_path, **keywords)`; `revision` of a repository on the Hub. Raises UserError."""
-        return cls(weights=f"{name_or_path}@{revision}" if revision else str(name_or_path), **keywords)
+        """`cls(weights=name_or_path, **keywords)`; `revision` and HUB_OPTIONS of a repository on the Hub.
+
+        Nothing in the files is executed. Raises UserError if there are no such weights.
+        """
+        weights = f"{name_or_path}@{revision}" if revision else str(name_or_path)
+        options = {name: keywords.pop(name) for name in HUB_OPTIONS if name in keywords}
+        if options and is_repository(weights) and not Path(weights).expanduser().exists():
+            weights = str(repository(weights, **options))
+        return cls(weights=weights, **keywords)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         """Write options, weights with the same numbers as safetensors, and the softmax if there is one.

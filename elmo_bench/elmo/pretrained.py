@@ -185,10 +185,10 @@ def is_repository(name: str) -> bool:
     return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?", name) is not None
 
 
-def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: bool = False) -> Path:
+def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: bool = False, **options: Any) -> Path:
     """The local folder of `user/repo` or `user/repo@revision`, with the files that match `files`: a biLM's, or others.
 
-    A revision is a branch, tag or commit. `$HF_ENDPOINT` and the other variables of huggingface_hub apply. Raises
+    A revision is a branch, tag or commit. options: token, cache_dir, force_download. `$HF_ENDPOINT` and the other variables of huggingface_hub apply. Raises
     UserError if the files cannot be downloaded.
     """
     # Imported here because most runs do not need the Hub.
@@ -204,6 +204,7 @@ def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: boo
                 allow_patterns=[*files],
                 ignore_patterns=["*/*"],
                 endpoint=os.environ.get("HF_ENDPOINT") or None,
+                **options,
             )
         )
     except errors.RevisionNotFoundError:
