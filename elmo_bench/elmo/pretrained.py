@@ -188,8 +188,8 @@ def is_repository(name: str) -> bool:
 def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: bool = False, **options: Any) -> Path:
     """The local folder of `user/repo` or `user/repo@revision`, with the files that match `files`: a biLM's, or others.
 
-    A revision is a branch, tag or commit. options: token, cache_dir, force_download. `$HF_ENDPOINT` and the other variables of huggingface_hub apply. Raises
-    UserError if the files cannot be downloaded.
+    A revision is a branch, tag or commit. options: token, cache_dir, force_download. `$HF_ENDPOINT` and the other
+    variables of huggingface_hub apply. Raises UserError if the files cannot be downloaded.
     """
     # Imported here because most runs do not need the Hub.
     from huggingface_hub import errors, snapshot_download
