@@ -10,11 +10,9 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import AGAIN, reader, reading
 
 ENDING = ".int8.safetensors"
@@ -41,12 +39,6 @@ def quantised(tensors: Mapping[str, Tensor], *, axis: int = 0) -> dict[str, Tens
         if not all(stored[key].isfinite().all() for key in (name, name + _SCALE) if key in stored):
             raise UserError(f"{name}: has numbers that int8 with scales cannot hold. Store float32.")
     return stored
-
-
-def write_int8(path: Path, tensors: Mapping[str, Tensor], *, axis: int = 0) -> None:
-    """Write float tensors by name, atomically; `axis` as `quantised` takes it."""
-    with atomic_write(path) as file:
-        file.write(save(quantised(tensors, axis=axis), metadata={"format": "pt"}))
 
 
 @reader

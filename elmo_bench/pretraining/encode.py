@@ -207,7 +207,7 @@ def _check(arrays: dict[str, np.ndarray], vocabulary: TargetVocabulary) -> str:
     check = xxhash.xxh3_64("\n".join(vocabulary).encode())
     for name, values in sorted(arrays.items()):
         check.update(f"{name} {values.dtype} {values.shape}".encode())
-        check.update(np.ascontiguousarray(values))
+        check.update(np.ascontiguousarray(values).data)
     return check.hexdigest()
 
 

@@ -20,7 +20,7 @@ from elmo_bench.base.files import atomic_write, remove_unfinished
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
-from elmo_bench.elmo.export import ABOUT, DTYPES, model_card, write_together
+from elmo_bench.elmo.export import ABOUT, DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, locate
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
@@ -160,7 +160,7 @@ def save_trained(
     whole = dtype != torch.int8
     stored = {name: value.to(dtype).contiguous() for name, value in softmax.items()} if whole else quantised(softmax)
     about = {"steps": training.step, "tokens": training.read}
-    contents = {
+    contents: dict[str, Content] = {
         "softmax.safetensors": save(stored, metadata={"format": "pt"}),
         "options.json": json.dumps(model.bilm.options.to_json(), indent=1).encode(),
         "weights.safetensors": lambda file: write_safetensors(model.bilm, file, about=about, dtype=dtype),

@@ -2,17 +2,17 @@
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.int8 import quantised, read_tensors, write_int8
+from elmo_bench.base.int8 import quantised, read_tensors
 
 WIDE = torch.randn(64, 200, generator=torch.Generator().manual_seed(0)) * torch.logspace(-4, 4, 64)[:, None]
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(0, (64, 1)), (-1, (1, 200))])
 def test_a_number_moves_by_at_most_half_a_step_of_its_output(tmp_path, axis, shape):
-    write_int8(tmp_path / "x.safetensors", {"wide": WIDE, "bias": torch.arange(5.0)}, axis=axis)
+    save_file(quantised({"wide": WIDE, "bias": torch.arange(5.0)}, axis=axis), tmp_path / "x.safetensors")
     stored, read = load_file(tmp_path / "x.safetensors"), read_tensors(tmp_path / "x.safetensors")
     assert (stored["wide"].dtype, stored["wide.scale"].shape, stored["bias"].dtype) == (
         torch.int8, shape, torch.float16,

@@ -22,7 +22,7 @@ from pyarrow import parquet
 from safetensors.torch import save_file
 
 from elmo_bench.base import sources
-from elmo_bench.base.int8 import write_int8
+from elmo_bench.base.int8 import quantised
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import StoreFolder
@@ -203,7 +203,7 @@ def of_arrays() -> list[Case]:
             lambda read, path: [*read(BiLMOptions.from_file(GOLDEN / "options.json"), path).parameters()]),
         one("encoders.vector_files:read_compact", lambda path: write_compact(path, words, vectors, {}, int8=True),
             tensors, lambda read, path: read(path, {"w1", "w19"}).vectors),
-        one("base.int8:read_tensors", lambda path: write_int8(path, {"a": torch.ones(100, 100)}), tensors),
+        one("base.int8:read_tensors", lambda path: save_file(quantised({"a": torch.ones(100, 100)}), path), tensors),
         one("encoders.precomputed:open_layers", lambda path: save_file(layers, path, index), tensors,
             lambda read, path: read(path).read("0")),
         one("encoders.cove:read_lstms", lambda path: torch.save(lstm, path), "x.ckpt",

@@ -1,4 +1,4 @@
-"""The moving average of the weights, step by step, and over a kill."""
+"""Callbacks: the moving average of the weights, step by step, and a run's history; both over a kill."""
 
 import pytest
 import pytorch_lightning as pl
@@ -6,9 +6,10 @@ import torch
 from torch.utils.data import DataLoader
 
 from elmo_bench.base.files import read_checkpoint
-from elmo_bench.training.callbacks import Ema
+from elmo_bench.base.progress import Clock
+from elmo_bench.training.callbacks import Checkpoints, Ema, History
 from elmo_bench.training.quiet import quiet
-from tests.training.trainings import fit, last
+from tests.training.trainings import Mix, batches, fit, head_training, last
 
 STEPS, EPOCHS = 5, 3
 
@@ -78,3 +79,46 @@ def test_a_resumed_training_goes_on_as_if_it_had_not_been_stopped(tmp_path):
     average(tmp_path / "killed", epochs=1, **options)
     again, _ = average(tmp_path / "killed", resume=tmp_path / "killed" / "last.ckpt", **options)
     assert again.seen == whole.seen[1:]
+
+
+BATCHES = 3
+SCORES = (50.0, 70.0, 70.0, 60.0)
+
+
+def run(folder, *, epochs, done=0):
+    history = History(Clock().start())
+    schedule = {"name": "exponential", "gamma": 0.5, "every": BATCHES}
+    module = head_training(schedule, SCORES[done:], steps=done * BATCHES)
+    fit(
+        module, batches(BATCHES), batches(1), epochs=epochs, resume=folder / "last.ckpt" if done else None,
+        callbacks=[history, Checkpoints(folder, history)], default_root_dir=folder, logger=None,
+    )  # fmt: skip
+    return history
+
+
+def test_curves_costs_and_mixes_by_epoch(tmp_path):
+    history = run(tmp_path, epochs=4)
+    assert history.scores == history.curves["dev"] == list(SCORES)
+    assert history.curves["train_loss"] == [2, 5, 8, 11]
+    assert history.curves["lr"] == [1, 0.5, 0.25, 0.125]
+    assert history.curves["steps"] == [BATCHES] * 4
+    assert history.best_epoch == 2
+    assert history.tokens == 4 * BATCHES * 2
+    assert history.mixes == [{"input": Mix().report()}] * 4
+    assert 0 < history.training.read()[0] < sum(history.curves["seconds"]) < history.whole.read()[0]
+    assert history.encoding.read() == [0, 0]
+
+
+def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
+    before = run(tmp_path, epochs=2)
+    kept = read_checkpoint(tmp_path / "last.ckpt")["callbacks"][before.state_key]
+    assert kept["curves"] == before.curves
+    after = run(tmp_path, epochs=4, done=2)
+    assert after.curves["train_loss"] == [2, 5, 8, 11]
+    assert (after.scores, after.curves["lr"]) == (list(SCORES), [1, 0.5, 0.25, 0.125])
+    assert after.curves["steps"] == [BATCHES] * 4
+    assert after.curves["seconds"][:2] == before.curves["seconds"]
+    assert after.tokens == 2 * before.tokens
+    for name in ("whole", "training"):
+        [wall, cpu], [wall_before, cpu_before] = getattr(after, name).read(), kept["clocks"][name]
+        assert wall > wall_before > 0 and cpu > cpu_before > 0
