@@ -56,6 +56,7 @@ def sources_of(spec: RunSpec, setup: Setup) -> Sources:
         "data": setup.data,
         "root": str(setup.data_root or ""),
         "encoder": {"words": words, "vectors": setup.vectors, "contextual": setup.encoders},
+        "place": setup.source,  # in a record too, unlike the rest: tells two encoders of one name apart
     }
 
 
@@ -238,10 +239,10 @@ class LedgerState:
 
     def states(self, runs: Sequence["PlannedRun"]) -> list[RunState]:
         """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""
-        sources: dict[str, set[str]] = defaultdict(set)
+        places: dict[str, set[str]] = defaultdict(set)
         for run in runs:
-            sources[run.spec.key].add(run.source)
-        return [self._state(run, sources[run.spec.key] - {run.source}) for run in runs]
+            places[run.spec.key].add(run.sources["place"])
+        return [self._state(run, places[run.spec.key] - {run.sources["place"]}) for run in runs]
 
     def _state(self, run: "PlannedRun", others: set[str]) -> RunState:
         place = (run.spec.key, run.seed)

@@ -24,7 +24,7 @@ from elmo_bench.runner.finished import Sources, contents_of, finished, sources_o
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.runner.launchers.local import limit
 from elmo_bench.spec.config import compose, sweep
-from elmo_bench.spec.run_spec import RunSpec, Setup, source_of
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_given, check_options
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
@@ -38,11 +38,6 @@ class PlannedRun:
     seed: int
     options: tuple[str, ...]  # that make it, as `run` takes them
     sources: Sources = field(compare=False)  # of its data, weights and vectors
-
-    @property
-    def source(self) -> str:
-        """The end of the path of its weights and vectors, which tells two encoders of one name apart."""
-        return source_of(self.sources["encoder"]["contextual"], self.sources["encoder"]["vectors"])
 
     @property
     def title(self) -> str:

@@ -14,7 +14,6 @@ LOG = {
     "evaluation_timestamp": str,
     "retrieved_timestamp": str,
     "source_metadata": {
-        "source_name": str,
         "source_type": "evaluation_run",
         "source_organization_name": str,
         "evaluator_relationship": "other",
