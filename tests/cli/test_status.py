@@ -10,7 +10,6 @@ from elmo_bench.reporting.console import rows
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
-from tests.runs import small
 
 SWEEP = ("task=ner", "encoder=none,glove", "seed=0,1")
 
@@ -122,13 +121,6 @@ def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, ca
     assert "4 runs: 1 done (1 converged), 3 missing" in printed.out
     [line] = printed.err.splitlines()
     assert line.startswith(f"elmo-bench status: {paths.record}: not valid JSON")
-
-
-def test_what_run_did_is_done(main_job, status):
-    """For real, with weights from a path."""
-    options = small("seed=0", "task.training.epochs=1")
-    assert main_job(*options) == 0
-    assert "1 run: 1 done" in status(sweep=options)[1]
 
 
 @pytest.mark.parametrize(
