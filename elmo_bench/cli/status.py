@@ -75,10 +75,10 @@ def _table(states: list[RunState]) -> str:
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     places: dict[str, set[str]] = defaultdict(set)
     for each in states:
-        places[each.run.spec.encoder].add(each.run.source)
+        places[each.run.spec.encoder].add(each.run.sources["place"])
     for each in states:
         spec = each.run.spec
-        encoder = told_apart(spec.encoder, each.run.source, places[spec.encoder])
+        encoder = told_apart(spec.encoder, each.run.sources["place"], places[spec.encoder])
         count = counts.setdefault((spec.suite, spec.task, encoder), Counter())
         count.update([each.state, *(["converged"] if each.converged else [])])
     columns = [STATES[0], "converged", *STATES[1:]]

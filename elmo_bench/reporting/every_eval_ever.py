@@ -30,7 +30,7 @@ def write_logs(rows: Iterable[Row], path: Path) -> int:
 def log_of(row: Row, record: Record) -> dict[str, Any]:
     """The evaluation log of one run of a row.
 
-    It has every percentage on test as a result, and the details as text. Times are seconds since 1970, as text.
+    It has every percentage on test as a result. Times are seconds since 1970, as text.
     """
     spec, code, main = row.spec, record["environment"], record["metric"]
     model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', row.name)}"
@@ -44,7 +44,6 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
         "evaluation_timestamp": time,
         "retrieved_timestamp": time,
         "source_metadata": {
-            "source_name": "the ledger of elmo-bench",
             "source_type": "evaluation_run",
             "source_organization_name": US,
             "evaluator_relationship": "other",
@@ -76,9 +75,7 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
                     ),
                 },
                 "metric_config": {
-                    "metric_id": name,
-                    "metric_name": name,
-                    "metric_kind": name,
+                    **dict.fromkeys(("metric_id", "metric_name", "metric_kind"), name),
                     "metric_unit": "percent",
                     "lower_is_better": False,
                     "score_type": "continuous",

@@ -26,7 +26,7 @@ from elmo_bench.ledger import Failure, Record, new_attempt, read_all, read_holde
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
-from elmo_bench.spec.run_spec import RunSpec, Setup, converged, source_of
+from elmo_bench.spec.run_spec import RunSpec, Setup, converged
 from elmo_bench.spec.settings import check_options
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
@@ -44,11 +44,6 @@ class PlannedRun:
     seed: int
     options: tuple[str, ...]  # that make it, as `run` takes them
     sources: Sources = field(compare=False)  # of its data, weights and vectors
-
-    @property
-    def source(self) -> str:
-        """The end of the path of its weights and vectors, which tells two encoders of one name apart."""
-        return source_of(self.sources["encoder"]["contextual"], self.sources["encoder"]["vectors"])
 
     @property
     def title(self) -> str:
@@ -162,8 +157,8 @@ class LedgerState:
         """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""
         sources: dict[str, set[str]] = defaultdict(set)
         for run in runs:
-            sources[run.spec.key].add(run.source)
-        return [self._state(run, sources[run.spec.key] - {run.source}) for run in runs]
+            sources[run.spec.key].add(run.sources["place"])
+        return [self._state(run, sources[run.spec.key] - {run.sources["place"]}) for run in runs]
 
     def _state(self, run: PlannedRun, others: set[str]) -> RunState:
         """others: the sources of other encoders of its name."""

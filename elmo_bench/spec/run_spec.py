@@ -221,14 +221,9 @@ class Setup:
 
     @property
     def source(self) -> str:
-        """As `source_of`. No spec has it."""
-        return source_of(self.encoders, self.vectors)
-
-
-def source_of(encoders: Mapping[str, Mapping[str, Any]], vectors: str | None) -> str:
-    """The last three parts of the paths of weights and vectors; empty if these are names."""
-    given = [str(each) for each in (*(own.get("weights") for own in encoders.values()), vectors) if each]
-    return " ".join("/".join(redacted(each).strip("/").split("/")[-3:]) for each in given if "/" in each)
+        """The last three parts of the paths of weights and vectors; empty if these are names. No spec has it."""
+        given = [str(each) for each in (*(own.get("weights") for own in self.encoders.values()), self.vectors) if each]
+        return " ".join("/".join(redacted(each).strip("/").split("/")[-3:]) for each in given if "/" in each)
 
 
 def described(*options: str) -> tuple[RunSpec, Setup]:

@@ -46,8 +46,9 @@ def test_second_process_is_told_and_a_kill_frees_the_run(paths, holder):
     holder.wait()
     assert paths.lock.exists()
     assert not is_held(paths)
-    with run_lock(paths):
-        assert is_held(paths)
+    with pytest.raises(ValueError, match="inside"), run_lock(paths):
+        raise ValueError("inside" if is_held(paths) else "free")
+    assert not paths.lock.exists()
 
 
 def test_the_locked_file_says_who_holds_it_however_often_it_is_asked_for(paths):
@@ -59,12 +60,3 @@ def test_the_locked_file_says_who_holds_it_however_often_it_is_asked_for(paths):
                 pass
     paths.lock.write_text("left by a killed process")
     assert holder_of(paths) is None
-
-
-def test_the_file_goes_with_the_lock(paths):
-    assert not is_held(paths)
-    with pytest.raises(ValueError, match="inside"), run_lock(paths):
-        raise ValueError("inside")
-    assert not paths.lock.exists()
-    with run_lock(paths):
-        assert paths.lock.exists()
