@@ -10,6 +10,7 @@ from elmo_bench.reporting.console import rows
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
+from tests.runs import small
 
 SWEEP = ("task=ner", "encoder=none,glove", "seed=0,1")
 
