@@ -196,7 +196,7 @@ def settings_key(spec: Spec) -> str:
 def check_record(record: Any) -> None:
     """Raise UserError, naming the key, unless this is a complete record of this schema that agrees with itself.
 
-    `Copies` compares it with other records; `elmo-bench check` and `merge` also sum its outcomes.
+    `Copies` compares it with other records; `report`, `compare`, `merge` and `check` also sum its outcomes.
     """
     _check_schema(record, Record, "record")
     if record["spec"]["contents"] is None:
@@ -254,9 +254,10 @@ class Copies:
         traits: list[tuple[Any, ...]] = [("attempt", record["attempt"])]
         if loss:
             traits.append(("outcomes and curves", hash_, record["outcomes"], dev, *loss))
-        if answers and answers.wrong >= MANY:
+        rises = len(set(dev)) > 1
+        if answers and answers.wrong >= MANY and (rises or len(dev) == 1):
             traits.append(("answers", hash_, answers.digest))
-        elif answers and answers.wrong >= SOME and len(set(dev)) > 1:
+        elif answers and answers.wrong >= SOME and rises:
             traits.append(("answers and dev curve", hash_, answers.digest, dev))
         for trait in traits:
             if (other := self.known.setdefault(trait, (hash_, record["seed"]))) != (hash_, record["seed"]):

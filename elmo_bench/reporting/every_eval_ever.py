@@ -19,12 +19,11 @@ VERSION = "0.3.0"
 US = "elmo-bench"  # the organisation, which a publisher replaces, and the first part of the names of models
 
 
-def write_logs(rows: Iterable[Row], path: Path) -> int:
-    """Write a line for each run of the rows; the number of lines. Raises UserError if the file cannot be written."""
+def write_logs(rows: Iterable[Row], path: Path) -> None:
+    """Write a line for each run of the rows. Raises UserError if the file cannot be written."""
     lines = [json.dumps(log_of(row, record), ensure_ascii=False) + "\n" for row in rows for record in row.records]
     with atomic_write(path, "w") as file:
         file.writelines(lines)
-    return len(lines)
 
 
 def log_of(row: Row, record: Record) -> dict[str, Any]:

@@ -102,6 +102,8 @@ def labelled(predicted, gold="aab" * 40):
     ("predicted", "curve", "same", "copied"),
     [
         ("aba" * 40, [50.0, 60.0, 59.0], False, "answers"),  # 160 wrong items
+        ("aba" * 40, [60.0], False, "answers"),  # one epoch
+        ("aba" * 40, [60.0, 60.0, 60.0], True, ""),  # nothing was learned
         ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], True, "answers and dev curve"),  # 52
         ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], False, ""),
         ("aba" * 13 + "aab" * 27, [60.0], True, ""),  # one epoch

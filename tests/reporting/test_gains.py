@@ -197,21 +197,15 @@ def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp
         assert not shown & {row.anchor for row in ladder.rows.values()}
 
 
-@pytest.mark.parametrize("change", ["score", "items"])
-def test_outcomes_that_do_not_fit_are_named_and_not_tested(tmp_path, compared, change):
+def test_outcomes_of_other_items_are_named_and_not_tested(tmp_path, compared):
     for encoder in ("glove", "elmo"):
         for seed in (0, 1):
             right_on(tmp_path, encoder, [seed, 5], seed=seed)
     path = next(tmp_path.rglob("elmo/*/seed0.json"))
     record = json.loads(path.read_text(encoding="utf-8"))
-    if change == "score":
-        record["scores"]["test"]["overall"]["accuracy"] = 31.0
-        path.write_text(json.dumps(record), encoding="utf-8")
-    else:
-        correct = np.arange(20) < 4
-        record["outcomes"] = digest_of({"correct": correct})
-        write_record(RunPaths.of(tmp_path, record), record, {"correct": correct})
+    correct = np.arange(20) < 4
+    record["outcomes"] = digest_of({"correct": correct})
+    write_record(RunPaths.of(tmp_path, record), record, {"correct": correct})
     [group], gain = compared()
     rows = {row.encoder: row for row in group.rows}
-    said = {"score": "its outcomes give 20.00, its record says 31.00", "items": "its outcomes are of other items than"}
-    assert said[change] in gain(rows["elmo"], rows["glove"]).untested
+    assert "its outcomes are of other items than" in gain(rows["elmo"], rows["glove"]).untested
