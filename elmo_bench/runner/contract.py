@@ -191,17 +191,8 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
     scores, outcomes = scores_of(metric, gold, predicted), metric.outcomes(gold, predicted)
     for name, counted in outcomes.items():
         if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
-<<<<<<< HEAD
             wanted = f"an array of whole numbers, one for each of {len(gold)} items"
             raise UserError(f"Metric.outcomes: '{name}': give {wanted}.")
-        kind, _, count = name.removeprefix("type:").rpartition(".")
-        if kind and counted.sum() != scores["by_type"][kind][count]:
-            raise UserError(f"Metric.outcomes: '{name}' sums to {counted.sum()}; Metric.score has another number.")
-=======
-            raise UserError(
-                f"Metric.outcomes: '{name}': give an array of whole numbers, one for each of {len(gold)} items."
-            )
->>>>>>> travel
     check_outcomes(metric, scores, outcomes, "this")
     if not metric.table(scores):
         raise UserError("Metric.table: no text. Return the scores as text.")

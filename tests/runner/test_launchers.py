@@ -6,24 +6,37 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from elmo_bench.ledger import read_all, read_holders
 from tests.runs import ROOT, result, small
 
+FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
 AT_ONCE = {
     "local": ["launcher=local", "launcher.jobs=2"],
     "submitit": ["launcher=slurm", "launcher.cluster=local"],
+    "slurm": ["launcher=slurm", "launcher.jobs=2", "launcher.partition=short", "+launcher.extra.account=mine"],
     "ray": ["launcher=ray", "launcher.jobs=2"],
 }
-NEEDS = {"submitit": "submitit", "ray": "ray"}
+NEEDS = {"submitit": "submitit", "slurm": "submitit", "ray": "ray"}
 
 
 @pytest.fixture
 def environment(tmp_path):
-    """Of a sweep: a home for Ray's token."""
-    return os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    """Of a sweep: a cluster of its own, and a home for Ray's token."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "states").mkdir()
+    fake = Path(__file__).with_name("fake_slurm.py").read_text(encoding="utf-8")
+    for name in FAKE_SLURM:
+        script = tmp_path / "bin" / name
+        script.write_text(f"#!{sys.executable}\n{fake}", encoding="utf-8")
+        script.chmod(0o755)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return os.environ | {
+        "PATH": path, "FAKE_SLURM": str(tmp_path / "states"), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)
+    }  # fmt: skip
 
 
 def start(folder, environment, *options):
@@ -63,7 +76,11 @@ def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment,
     assert "ner on suite open:" in printed
     assert "3 (0, 1, 2)" in printed
     again = sweep(tmp_path, environment, *options("seed=0,3"), *AT_ONCE[launcher])
-    assert (again[0], again[1].count(": already in the ledger"), again[1].count(": done: ")) == (0, 1, 1)
+    assert (again[0], again[1].count(": already in the ledger"), again[1].count(": done: ")) == (0, 1, 1), again[2]
+    if launcher == "slurm":
+        script = (tmp_path / "states" / "script").read_text(encoding="utf-8")
+        assert "#SBATCH --partition=short" in script
+        assert "#SBATCH --account=mine" in script
 
 
 @pytest.mark.slow
