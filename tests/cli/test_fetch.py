@@ -17,7 +17,7 @@ from elmo_bench.cli import fetch
 from elmo_bench.spec.config import suite_tasks, task_yaml
 from elmo_bench.tasks.coref.part import make
 from tests.loopback import loopback
-from tests.runs import files
+from tests.runs import DATA, files
 from tests.suites import SUITES
 from tests.tasks.test_coref_part import gum
 from tests.test_bad_formats import adapter
@@ -211,3 +211,15 @@ def test_every_file_of_the_open_suite_ships_or_is_pinned(task):
         assert re.fullmatch(r"[0-9a-f]{64}", file["made"] if "make" in file else file["sha256"])
         assert re.match(r"https://.*/[0-9a-f]{10,40}[/.]", file["url"])
         assert file["terms"]
+
+
+@pytest.mark.skipif(not (DATA / "sst").is_dir(), reason="needs the open suite's files in $ELMO_BENCH_DATA")
+@pytest.mark.parametrize("task", TASKS)
+def test_the_checksums_and_the_shipped_files_are_those_of_the_files_that_were_measured(task, tmp_path):
+    node = task_yaml(task)["data"]["open"]
+    for file in node.get("fetch", []):
+        expected = file["made"] if "make" in file else file["sha256"]
+        assert sha256((DATA / node["folder"] / file["file"]).read_bytes()) == expected
+    for name, source in fetch.shipped(node):
+        fetch.copy(source, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == (DATA / node["folder"] / name).read_bytes()
