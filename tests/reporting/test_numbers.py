@@ -1,0 +1,83 @@
+"""Numbers in README, the docs and the cards: `report` writes them, or they are computed here or in tests of their code.
+
+All others name the command and the commit that measured them, or their source.
+"""
+
+import json
+import re
+import runpy
+from shutil import copy
+
+import pytest
+import yaml
+
+from elmo_bench.__main__ import main
+from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.spec.config import suite_tasks, task_yaml
+from tests.runs import DATA, ROOT, described
+
+
+def page(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_readme_and_results_are_what_report_writes(tmp_path):
+    (tmp_path / "results").mkdir()
+    for name in ("README.md", "results/FINDINGS-open.md"):
+        copy(ROOT / name, tmp_path / name)
+    ledger = ["--ledger", str(ROOT / "results" / "runs"), "--out", str(tmp_path / "results")]
+    assert main(["report", *ledger, "--readme", str(tmp_path / "README.md")]) == 0
+    for name in ("README.md", "results/README.md"):
+        assert (tmp_path / name).read_text(encoding="utf-8") == page(name), "make report"
+
+
+def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_records():
+    text, reports = page("docs/protocol.md"), {task: task_yaml(task)["report"] for task in suite_tasks()}
+    rows = re.findall(r"^\| ([a-z\d]+(?:, [a-z\d]+)*) \| (\d+) \| ", text, re.MULTILINE)
+    said = {task: int(epochs) for tasks, epochs in rows for task in tasks.split(", ")}
+    assert said == {task: report["budget"]["cpu"] for task, report in reports.items() if report["budget"]}
+    widths = re.findall(r"^\| (\w+) \| [\w, =`]+ \| (?:about )?(\d/\d)", page("docs/limits.md"), re.MULTILINE)
+    assert dict(widths) == {task: report["width"] for task, report in reports.items() if report.get("width")}
+    choices = runpy.run_path(str(ROOT / "benchmarks" / "choices.py"))
+    shown = re.findall(r"^\| \w+ \| \w+ \| task\..*$", text, re.MULTILINE)
+    assert shown and {*shown} <= {*choices["lines"](choices["scores"](ROOT / "results" / "runs", "open"))}
+
+
+def test_the_suite_is_what_its_page_says():
+    """Versions and heads as in the tasks' yaml, digests as in the golden hashes."""
+    contents = json.loads(page("tests/golden/hashes.json"))["contents"]
+    digests = {run.split()[0]: found["data"][:12] for run, found in contents.items()}
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| ([\w-]+) \| (.+) \| `(\w+)` \|$", page("docs/suite.md"), re.MULTILINE)
+    assert {task for task, *_ in rows} == {*suite_tasks()}
+    for task, version, head, data, digest in rows:
+        config = task_yaml(task)
+        assert (int(version), head, data) == (
+            config["version"], config["head"]["name"], config["report"]["data"]["open"]
+        )  # fmt: skip
+        assert digest == digests[task]
+    protocol = yaml.safe_load(page("conf/config.yaml"))["protocol"]
+    assert f"training protocol {protocol} at" in page("docs/suite.md")
+
+
+def test_readme_shows_what_neighbours_prints(tmp_path, capsys):
+    sentence = "The river bank was muddy ."
+    [shown] = re.findall(rf"^ {{4}}{sentence} .*\n(?: {{5}}.*\n)+", page("README.md"), re.MULTILINE)
+    text = re.sub(r"[\[\]]", "", "\n".join(re.findall(r"\d  (.*)", shown)))
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    assert main(["neighbours", "bank", "--in", sentence, str(tmp_path / "text.txt")]) == 0
+    assert capsys.readouterr().out.split() == shown.split()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["squad", "snli", "srl", "coref", "ner", "sst5", "pos", "deprel"])
+def test_a_card_counts_what_its_reader_reads(task):
+    if task in ("coref", "sst5") and not DATA.is_dir():
+        pytest.skip("needs the open suite's data in $ELMO_BENCH_DATA")
+    spec, setup = described(f"task={task}", "encoder=glove", f"data.root={DATA if DATA.is_dir() else 'null'}")
+    splits = read_splits(build_data(spec, setup), spec, setup)
+    counts = {f"{len(examples):,}" for examples in splits.values()}
+    if task in ("ner", "coref"):
+        counts |= {f"{sum(len(text) for each in own for text in each.texts):,}" for own in splits.values()}
+    [row] = re.findall(r"^\| open.*$", page(f"tasks/{task}/README.md"), re.MULTILINE)
+    assert counts <= {*re.findall(r"[\d,]*\d", row)}
