@@ -69,6 +69,17 @@ def test_readme_shows_what_neighbours_prints(tmp_path, capsys):
     assert capsys.readouterr().out.split() == shown.split()
 
 
+def test_cards_count_the_cases_that_official_scorers_scored():
+    for card, names in {
+        "ner": ["conlleval"],
+        "srl": ["srl"],
+        "squad": ["squad"],
+        "coref": ["coref", "coref_column"],
+    }.items():
+        cases = sum(len(json.loads(page(f"tests/golden/{name}.json"))["cases"]) for name in names)
+        assert f"{cases} cases" in page(f"tasks/{card}/README.md")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["squad", "snli", "srl", "coref", "ner", "sst5", "pos", "deprel"])
 def test_a_card_counts_what_its_reader_reads(task):
