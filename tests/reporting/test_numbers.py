@@ -70,13 +70,8 @@ def test_readme_shows_what_neighbours_prints(tmp_path, capsys):
 
 
 def test_cards_count_the_cases_that_official_scorers_scored():
-    for card, names in {
-        "ner": ["conlleval"],
-        "srl": ["srl"],
-        "squad": ["squad"],
-        "coref": ["coref", "coref_column"],
-    }.items():
-        cases = sum(len(json.loads(page(f"tests/golden/{name}.json"))["cases"]) for name in names)
+    for card, names in (("ner", "conlleval"), ("srl", "srl"), ("squad", "squad"), ("coref", "coref coref_repeated")):
+        cases = sum(len(json.loads(page(f"tests/golden/{name}.json"))["cases"]) for name in names.split())
         assert f"{cases} cases" in page(f"tasks/{card}/README.md")
 
 
