@@ -69,9 +69,7 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
             _share(right, at, "ours", _fewer(gain), colour=colour)
             if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
                 _share(right, at, "paper", share, colour=INK)
-        left.set_xlabel(
-            f"points over {OVER} on test, and the 95 % interval over seeds and items\n{left_out}".strip()
-        )
+        left.set_xlabel(f"points over {OVER} on test, and the 95 % interval over seeds and items\n{left_out}".strip())
         paper = "\n(the paper: on its data)" * (name == experiment.encoder)
         right.set_xlabel(f"share of {OVER}'s errors removed, %{paper}")
         for one in (left, right):
@@ -83,7 +81,7 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
 
     said = [f"{one.group.label()} {signed(gain.mean)} ({gain.said})" for one, gain in drawn.items()]
     alt = f"{title} {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
-    about, size = f"Gains of {name} over {BASELINE}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
+    about, size = f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
     return Drawing(f"{suite}-gains", about, alt, paint, message=title.rstrip("."), size=size)
 
 

@@ -1,4 +1,4 @@
-"""Numbers in README, the docs and the cards: `report` writes them, or they are computed here or in tests of their code.
+"""Numbers in README, the docs and the cards: `report` writes them (test_results.py), or they are computed here.
 
 All others name the command and the commit that measured them, or their source.
 """
@@ -6,7 +6,6 @@ All others name the command and the commit that measured them, or their source.
 import json
 import re
 import runpy
-from shutil import copy
 
 import pytest
 import yaml
@@ -19,17 +18,6 @@ from tests.runs import DATA, ROOT, described
 
 def page(name):
     return (ROOT / name).read_text(encoding="utf-8")
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_readme_and_results_are_what_report_writes(tmp_path):
-    (tmp_path / "results").mkdir()
-    for name in ("README.md", "results/FINDINGS-open.md"):
-        copy(ROOT / name, tmp_path / name)
-    ledger = ["--ledger", str(ROOT / "results" / "runs"), "--out", str(tmp_path / "results")]
-    assert main(["report", *ledger, "--readme", str(tmp_path / "README.md")]) == 0
-    for name in ("README.md", "results/README.md"):
-        assert (tmp_path / name).read_text(encoding="utf-8") == page(name), "make report"
 
 
 def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_records():
