@@ -39,11 +39,9 @@ def test_the_suite_is_what_its_page_says():
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \| ([\w-]+) \| (.+) \| `(\w+)` \|$", page("docs/suite.md"), re.MULTILINE)
     assert {task for task, *_ in rows} == {*suite_tasks()}
     for task, version, head, data, digest in rows:
-        config = task_yaml(task)
-        assert (int(version), head, data) == (
-            config["version"], config["head"]["name"], config["report"]["data"]["open"]
-        )  # fmt: skip
-        assert digest == digests[task]
+        own = task_yaml(task)
+        known = (own["version"], own["head"]["name"], own["report"]["data"]["open"], digests[task])
+        assert (int(version), head, data, digest) == known
     protocol = yaml.safe_load(page("conf/config.yaml"))["protocol"]
     assert f"training protocol {protocol} at" in page("docs/suite.md")
 
@@ -55,6 +53,15 @@ def test_readme_shows_what_neighbours_prints(tmp_path, capsys):
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     assert main(["neighbours", "bank", "--in", sentence, str(tmp_path / "text.txt")]) == 0
     assert capsys.readouterr().out.split() == shown.split()
+
+
+def test_pages_say_of_elmo_mini_what_its_card_says():
+    card = page("elmo_bench/weights/elmo-mini.md")
+    sizes = [re.search(rf"([\d,]+) {what}", card)[1].replace(",", "") for what in ("in the encoder", "tokens")]
+    parameters, tokens = (int(size) / 1e6 for size in sizes)
+    for name in ("README.md", "docs/index.md", "docs/limits.md"):
+        text = page(name)
+        assert f"{parameters:.1f} M parameters" in text and f"{tokens:.0f} M tokens" in text, name
 
 
 def test_cards_count_the_cases_that_official_scorers_scored():
