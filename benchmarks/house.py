@@ -1,6 +1,6 @@
 """How large the house is and how far three things walk through it: lines, modules, and modules on the call stack.
 
-    python benchmarks/house.py              # the table of CONTRIBUTING.md; a minute, on the small data of the tests
+    python benchmarks/house.py              # a minute, on the small data of the tests
 
 A walk is made by a real run (one epoch of named entities on a few sentences) and a real report of it. Whenever one of
 its named functions is called, the modules of this project that are on the call stack between the command and that

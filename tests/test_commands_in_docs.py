@@ -60,7 +60,14 @@ def test_a_command_in_the_docs_is_accepted(line, monkeypatch):
         assert words[words.index("--experiment") + 1] in experiments()
     if words[0] in ("run", "sweep", "status"):
         options = [word for word in words[1:] if re.match(r"[+~]?[\w.]+=", word)]
-        assert planned(*options)
+        counted = re.search(r"# (\d+|six) runs\b", line)
+        assert planned(*options) == int(counted[1].replace("six", "6")) if counted else planned(*options)
+
+
+def test_runs_that_pages_count_in_words_are_planned():
+    readme, page = (path.read_text(encoding="utf-8") for path in (PAGES[0], ROOT / "docs" / "experiments.md"))
+    assert f"of all six tasks, {planned('experiment=table1')} runs" in " ".join(readme.split())
+    assert f"table1: {planned('experiment=table1', 'suite=open', 'seed=0,1')} runs" in page
 
 
 @pytest.mark.slow

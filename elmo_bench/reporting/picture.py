@@ -14,21 +14,24 @@ from elmo_bench.reporting.significance import relative_reduction
 from elmo_bench.reporting.table import signed
 from elmo_bench.spec.experiments import Experiment
 
+PROSE = {"elmo": "ELMo", BASELINE: "GloVe"}  # encoders in a sentence, where they are no names of columns
+OVER = PROSE[BASELINE]
+
 
 def headline(name: str, picked: Sequence[Picked]) -> str:
     """What the gains of an encoder show, in one sentence; a question if none was tested."""
     tested = [(gain.verdict, one.group.info.title, abs(gain.mean)) for one in picked if (gain := one.gains.get(name))]
-    said = list[str]()
+    said, name = list[str](), PROSE.get(name, name)
     for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to"), ("tie", "", "")):
         own = {title[0].lower() + title[1:]: mean for its, title, mean in tested if its == verdict}
         where = _listed([*own], len({title for its, title, _ in tested if its}))
         if own and does:
             amount = " to ".join(dict.fromkeys(f"{mean:.1f}" for mean in (min(own.values()), max(own.values()))))
-            said.append(f"{name} {does} {amount} points {over} {BASELINE} on {where}")
+            said.append(f"{name} {does} {amount} points {over} {OVER} on {where}")
         elif own:
             what = "no difference was shown"
-            said.append(f"on {where} {what}" if said else f"N{what[1:]} between {name} and {BASELINE} on {where}")
-    return f"{'; '.join(said)}." if said else f"What is {name} worth over {BASELINE}?"
+            said.append(f"on {where} {what}" if said else f"N{what[1:]} between {name} and {OVER} on {where}")
+    return f"{'; '.join(said)}." if said else f"What is {name} worth over {OVER}?"
 
 
 def _listed(names: Sequence[str], count: int) -> str:
@@ -66,11 +69,9 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
             _share(right, at, "ours", _fewer(gain), colour=colour)
             if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
                 _share(right, at, "paper", share, colour=INK)
-        left.set_xlabel(
-            f"points over {BASELINE} on test, and the 95 % interval over seeds and items\n{left_out}".strip()
-        )
+        left.set_xlabel(f"points over {OVER} on test, and the 95 % interval over seeds and items\n{left_out}".strip())
         paper = "\n(the paper: on its data)" * (name == experiment.encoder)
-        right.set_xlabel(f"share of {BASELINE}'s errors removed, %{paper}")
+        right.set_xlabel(f"share of {OVER}'s errors removed, %{paper}")
         for one in (left, right):
             one.axvline(0, color=FAINT, linewidth=1)
             one.grid(visible=False, axis="y")
@@ -80,7 +81,7 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
 
     said = [f"{one.group.label()} {signed(gain.mean)} ({gain.said})" for one, gain in drawn.items()]
     alt = f"{title} {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
-    about, size = f"Gains of {name} over {BASELINE}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
+    about, size = f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
     return Drawing(f"{suite}-gains", about, alt, paint, message=title.rstrip("."), size=size)
 
 

@@ -14,16 +14,16 @@ TABLE1 = Experiment.load("table1")
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
-        ({}, "What is elmo worth over glove?"),
-        ({"Inference": ("", 3.0)}, "What is elmo worth over glove?"),
-        ({"Inference": ("tie", 3.0)}, "No difference was shown between elmo and glove on inference."),
+        ({}, "What is ELMo worth over GloVe?"),
+        ({"Inference": ("", 3.0)}, "What is ELMo worth over GloVe?"),
+        ({"Inference": ("tie", 3.0)}, "No difference was shown between ELMo and GloVe on inference."),
         (
             {"Inference": ("tie", 0.6), "Roles": ("ahead", 6.69), "Coreference": ("ahead", 2.0)},
-            "elmo gains 2.0 to 6.7 points over glove on roles and coreference; on inference no difference was shown.",
+            "ELMo gains 2.0 to 6.7 points over GloVe on roles and coreference; on inference no difference was shown.",
         ),
         (
             {"Sentiment": ("behind", -1.0), **{name: ("ahead", 2.0) for name in "ABCD"}},
-            "elmo gains 2.0 points over glove on 4 of 5 tasks; elmo loses 1.0 points to glove on sentiment.",
+            "ELMo gains 2.0 points over GloVe on 4 of 5 tasks; ELMo loses 1.0 points to GloVe on sentiment.",
         ),
     ],
 )

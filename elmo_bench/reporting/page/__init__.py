@@ -24,11 +24,12 @@ from elmo_bench.reporting.cards import cost_cells
 from elmo_bench.reporting.findings import Findings, findings
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
-from elmo_bench.reporting.leaderboard import Leaderboard
+from elmo_bench.reporting.leaderboard import Leaderboard, Suite
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import HELP, signed, to_csv, to_latex, to_markdown
+from elmo_bench.reporting.table import HELP, Line, Table, make_table, number, signed, to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
+MINUTES, MINUTES_END = "<!-- minutes: make report writes them -->", "<!-- /minutes -->"  # a run's, by task
 # The page names every table and figure that was written with it; links in findings have other texts.
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
 FOLDER = Path(__file__).parent
@@ -80,25 +81,39 @@ def write_published(board: Leaderboard, path: Path) -> None:
 
 
 def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
-    """Write what the suite `open` shows, its picture and table 1 between START and END.
+    """Write what the suite `open` shows: picture and table 1 between START and END, minutes where they are asked for.
 
-    Raises UserError if the file lacks them.
+    Raises UserError if the file lacks START or END.
     """
     text = "\n".join(line for _, line in read_lines(path)) + "\n"
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not (start and end):
+    if START not in text or END not in text.partition(START)[2]:
         raise UserError(f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs.")
-    short = "No runs yet."
+    short = minutes = "No runs yet."
     for suite in board.suites:
         if suite.name == console.SUITE and suite.table1:
             parts = [f"**{literal(suite.headline)}**", to_markdown(suite.table1)]
             if suite.picture:
                 figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
                 parts.insert(1, f"![{literal(suite.picture.alt)}]({figure})")
-            short = "\n\n".join(parts)
+            short, minutes = "\n\n".join(parts), to_markdown(_minutes(suite, suite.table1))
+    for start, content, end in ((START, short, END), (MINUTES, minutes, MINUTES_END)):
+        before, found, rest = text.partition(start)
+        text = f"{before}{start}\n\n{content}\n\n{end}{rest.partition(end)[2]}" if found else text
     with atomic_write(path, "w") as handle:
-        handle.write(f"{before}{START}\n\n{short}\n\n{END}{after}")
+        handle.write(text)
+
+
+def _minutes(suite: Suite, table1: Table) -> Table:
+    """Mean processor time of the runs in table 1, and the memory that one of them took at most."""
+    shown = {cell.run for line in table1.rows for cell in line}
+    lines: list[Line] = []
+    for group in suite.groups:
+        if own := {row.encoder: row for row in group.rows if row.anchor in shown}:
+            times = {name: own[name].cost("cpu_seconds") / 60 if name in own else None for name in table1.columns}
+            peak = max(record["cost"]["peak_memory_mib"] for row in own.values() for record in row.records)
+            line: Line = {"minutes": group.heading} | {name: number(time, ".1f") for name, time in times.items()}
+            lines.append(line | {"memory, at most": number(peak / 1024, ".1f", suffix=" GiB")})
+    return make_table("minutes", "", lines)
 
 
 def markdown_page(board: Leaderboard, *, said: Mapping[str, Findings]) -> str:

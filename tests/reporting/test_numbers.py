@@ -1,0 +1,84 @@
+"""Numbers in README, the docs and the cards: `report` writes them (test_results.py), or they are computed here.
+
+All others name the command and the commit that measured them, or their source.
+"""
+
+import json
+import re
+import runpy
+
+import pytest
+import yaml
+
+from elmo_bench.__main__ import main
+from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.spec.config import suite_tasks, task_yaml
+from tests.runs import DATA, ROOT, described
+
+
+def page(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_records():
+    text, reports = page("docs/protocol.md"), {task: task_yaml(task)["report"] for task in suite_tasks()}
+    rows = re.findall(r"^\| ([a-z\d]+(?:, [a-z\d]+)*) \| (\d+) \| ", text, re.MULTILINE)
+    said = {task: int(epochs) for tasks, epochs in rows for task in tasks.split(", ")}
+    assert said == {task: report["budget"]["cpu"] for task, report in reports.items() if report["budget"]}
+    widths = re.findall(r"^\| (\w+) \| [\w, =`]+ \| (?:about )?(\d/\d)", page("docs/limits.md"), re.MULTILINE)
+    assert dict(widths) == {task: report["width"] for task, report in reports.items() if report.get("width")}
+    choices = runpy.run_path(str(ROOT / "benchmarks" / "choices.py"))
+    shown = re.findall(r"^\| \w+ \| \w+ \| task\..*$", text, re.MULTILINE)
+    assert shown and {*shown} <= {*choices["lines"](choices["scores"](ROOT / "results" / "runs", "open"))}
+
+
+def test_the_suite_is_what_its_page_says():
+    """Versions and heads as in the tasks' yaml, digests as in the golden hashes."""
+    contents = json.loads(page("tests/golden/hashes.json"))["contents"]
+    digests = {run.split()[0]: found["data"][:12] for run, found in contents.items()}
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| ([\w-]+) \| (.+) \| `(\w+)` \|$", page("docs/suite.md"), re.MULTILINE)
+    assert {task for task, *_ in rows} == {*suite_tasks()}
+    for task, version, head, data, digest in rows:
+        own = task_yaml(task)
+        known = (own["version"], own["head"]["name"], own["report"]["data"]["open"], digests[task])
+        assert (int(version), head, data, digest) == known
+    protocol = yaml.safe_load(page("conf/config.yaml"))["protocol"]
+    assert f"training protocol {protocol} at" in page("docs/suite.md")
+
+
+def test_readme_shows_what_neighbours_prints(tmp_path, capsys):
+    sentence = "The river bank was muddy ."
+    [shown] = re.findall(rf"^ {{4}}{sentence} .*\n(?: {{5}}.*\n)+", page("README.md"), re.MULTILINE)
+    text = re.sub(r"[\[\]]", "", "\n".join(re.findall(r"\d  (.*)", shown)))
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    assert main(["neighbours", "bank", "--in", sentence, str(tmp_path / "text.txt")]) == 0
+    assert capsys.readouterr().out.split() == shown.split()
+
+
+def test_pages_say_of_elmo_mini_what_its_card_says():
+    card = page("elmo_bench/weights/elmo-mini.md")
+    sizes = [re.search(rf"([\d,]+) {what}", card)[1].replace(",", "") for what in ("in the encoder", "tokens")]
+    parameters, tokens = (int(size) / 1e6 for size in sizes)
+    for name in ("README.md", "docs/index.md", "docs/limits.md"):
+        text = page(name)
+        assert f"{parameters:.1f} M parameters" in text and f"{tokens:.0f} M tokens" in text, name
+
+
+def test_cards_count_the_cases_that_official_scorers_scored():
+    for card, names in (("ner", "conlleval"), ("srl", "srl"), ("squad", "squad"), ("coref", "coref coref_repeated")):
+        cases = sum(len(json.loads(page(f"tests/golden/{name}.json"))["cases"]) for name in names.split())
+        assert f"{cases} cases" in page(f"tasks/{card}/README.md")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["squad", "snli", "srl", "coref", "ner", "sst5", "pos", "deprel"])
+def test_a_card_counts_what_its_reader_reads(task):
+    if task in ("coref", "sst5") and not DATA.is_dir():
+        pytest.skip("needs the open suite's data in $ELMO_BENCH_DATA")
+    spec, setup = described(f"task={task}", "encoder=glove", f"data.root={DATA if DATA.is_dir() else 'null'}")
+    splits = read_splits(build_data(spec, setup), spec, setup)
+    counts = {f"{len(examples):,}" for examples in splits.values()}
+    if task in ("ner", "coref"):
+        counts |= {f"{sum(len(text) for each in own for text in each.texts):,}" for own in splits.values()}
+    [row] = re.findall(r"^\| open.*$", page(f"tasks/{task}/README.md"), re.MULTILINE)
+    assert counts <= {*re.findall(r"[\d,]*\d", row)}
