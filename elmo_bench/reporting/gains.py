@@ -1,6 +1,6 @@
 """What a row gains over another, and whether that holds over seeds and items. Imports no pandas."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.outcomes import Formula, Outcomes, formula
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.significance import Difference, OverItems, holm, over_items, over_seeds
+from elmo_bench.reporting.significance import Difference, difference, holm, over_seeds
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -94,25 +94,31 @@ def gains_from(ledger: Path) -> Gains:
     known: dict[tuple[str, str, str], Gain] = {}
     read = lru_cache(maxsize=KEPT)(read_outcomes)
 
+    def arm(row: Row, split: str) -> dict[str, Outcomes]:
+        paths = [RunPaths.of(ledger, record) for record in row.records]
+        return {str(path.record.with_suffix("")): of_split(read(path), split) for path in paths}
+
     def test(ours: Row, theirs: Row, split: str) -> Gain:
+        paired = "data.train_fraction" in dict(ours.basis.fraction) and ours.basis == theirs.basis
+        if paired and (common := {*ours.seeds} & {*theirs.seeds}):  # the seed draws the subset
+            cut = [tuple(each for each in row.records if each["seed"] in common) for row in (ours, theirs)]
+            ours, theirs = replace(ours, records=cut[0]), replace(theirs, records=cut[1])
+        scores = [[*row.scores(split).values()] for row in (ours, theirs)]
         try:
             for name in ("suite", "task", "version", "data"):
                 if (left := getattr(ours.basis, name)) != (right := getattr(theirs.basis, name)):
                     raise UserError(f"{name} is {left} and {right}. Compare runs on the same data and metric.")
-            seeds = [over_seeds(scores) for scores in _over_what(ours, theirs, split)]
-            items = _over_items(ours, theirs, split, lambda record: read(RunPaths.of(ledger, record)))
-            tested = tuple(own for own in seeds if own is not None)
-            if len(tested) < len(seeds):
-                raise UserError("a single seed")
-            return Gain(ours, theirs, split, Difference.of(items, tested))
+            if paired:
+                if ours.seeds != theirs.seeds:
+                    raise UserError("no seed in common")
+                scores = [[one - other for one, other in zip(*scores, strict=True)]]
+            how = formula_of(ours.newest)
+            return Gain(ours, theirs, split, tested(arm(ours, split), arm(theirs, split), how, scores, paired=paired))
         except UserError as error:
             reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
             return Gain(ours, theirs, split, None, reason)
 
     def gain(ours: Row, theirs: Row, *, split: str = "test") -> Gain:
-        if _is_paired(ours, theirs) and (common := {*ours.seeds} & {*theirs.seeds}):
-            cut = [tuple(each for each in row.records if each["seed"] in common) for row in (ours, theirs)]
-            ours, theirs = replace(ours, records=cut[0]), replace(theirs, records=cut[1])
         pair = ours.anchor, theirs.anchor, split
         if pair not in known:
             known[pair] = test(ours, theirs, split)
@@ -121,43 +127,36 @@ def gains_from(ledger: Path) -> Gains:
     return gain
 
 
-def _over_items(ours: Row, theirs: Row, split: str, read: Callable[[Record], Outcomes]) -> OverItems:
-    """The difference of the mean scores of two rows on the same basis, and its items' part.
+def tested(
+    ours: Mapping[str, Outcomes],
+    theirs: Mapping[str, Outcomes],
+    how: Formula,
+    scores: Iterable[Sequence[float]],
+    *,
+    paired: bool = False,
+) -> Difference:
+    """The difference of the mean scores of two arms, from the outcomes of each run by its name.
 
-    Raises UserError if outcomes are not of the same items, or of a single item. That they add up to the scores was
-    checked when the records were read.
+    scores: by seed, of each arm or, if `paired`, the differences. Raises UserError if outcomes are not of the same
+    items, or of a single item, and for a single seed. That they add up to the scores was checked when the records were
+    read.
     """
-    records, how = [*ours.records, *theirs.records], formula_of(ours.newest)
-    sides = [of_split(read(record), split) for record in records]
-    names = ["/".join(RunPaths.of(Path(), record).record.with_suffix("").parts) for record in records]
-    clusters, count = sides[0].get(CLUSTER), len(next(iter(sides[0].values())))
-    for name, side in zip(names, sides, strict=True):
-        same = side.keys() == sides[0].keys() and all(len(values) == count for values in side.values())
+    (first, like), *_ = ours.items()
+    clusters, count = like.get(CLUSTER), len(next(iter(like.values())))
+    for name, side in [*ours.items(), *theirs.items()]:
+        same = side.keys() == like.keys() and all(len(values) == count for values in side.values())
         if not same or (clusters is not None and not np.array_equal(side[CLUSTER], clusters)):
             raise UserError(
-                f"{name}: its outcomes are of other items than the outcomes of {names[0]}. "
+                f"{name}: its outcomes are of other items than the outcomes of {first}. "
                 "Run both again with overwrite=true."
             )
     if (count if clusters is None else len(np.unique(clusters))) < 2:
-        raise UserError(f"{names[0]}: its outcomes are of a single item. Compare on more data.")
-    counts, seeds = [how.counts_of(side) for side in sides], len(ours.records)
-    left, right = np.stack(counts[:seeds]), np.stack(counts[seeds:])
-    return over_items(left, right, how.score, clusters, paired=_is_paired(ours, theirs))
-
-
-def _is_paired(ours: Row, theirs: Row) -> bool:
-    """Whether equal seeds trained on the same subset, which the seed draws; so they do wherever a fraction is taken."""
-    return "data.train_fraction" in dict(ours.basis.fraction) and ours.basis == theirs.basis
-
-
-def _over_what(ours: Row, theirs: Row, split: str) -> list[list[float]]:
-    """The scores of each row by seed or, of paired seeds, their differences. Raises UserError without a common seed."""
-    one, other = (row.scores(split) for row in (ours, theirs))
-    if not _is_paired(ours, theirs):
-        return [[*one.values()], [*other.values()]]
-    if one.keys() != other.keys():
-        raise UserError("no seed in common")
-    return [[one[seed] - other[seed] for seed in one]]
+        raise UserError(f"{first}: its outcomes are of a single item. Compare on more data.")
+    seeds = [own for each in scores if (own := over_seeds(each))]
+    if len(seeds) < 2 - paired:
+        raise UserError("a single seed")
+    left, right = (np.stack([how.counts_of(side) for side in arm.values()]) for arm in (ours, theirs))
+    return difference(left, right, how.score, seeds, clusters, paired=paired)
 
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:
