@@ -10,9 +10,8 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from
+from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from, standings
 from elmo_bench.reporting.groups import in_paper_order
-from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
 from elmo_bench.spec.config import reads_own_data
 

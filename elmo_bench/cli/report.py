@@ -16,9 +16,9 @@ def main(arguments: list[str]) -> int:
     folder that has files but no runs, and for a suite without runs.
     """
     options = _parse(arguments)
-    from elmo_bench.reporting.every_eval_ever import write_logs
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page import read_findings, write, write_published, write_readme
+    from elmo_bench.reporting.results import write_logs
     from elmo_bench.reporting.rows import select
 
     read = _read(options.ledger, options.suite)

@@ -12,12 +12,11 @@ import pandas as pd
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
 from elmo_bench.reporting.encoders import picked
-from elmo_bench.reporting.gains import Gain, Gains
+from elmo_bench.reporting.gains import Gain, Gains, Rank, standings
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.ranks import Rank, standings
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import mean_interval
-from elmo_bench.reporting.table import Cell, Line, Table, interval, make_table, number, signed, spread
+from elmo_bench.reporting.table import Cell, Line, Table, interval, judged, make_table, number
 from elmo_bench.spec.config import choices, config_file
 from elmo_bench.spec.experiments import Experiment
 
@@ -84,13 +83,13 @@ def overview(suite: str, cards: Sequence[Card]) -> Table:
         if card.rank:
             shown = "{:.2f} ({:.2f} to {:.2f})".format(*card.rank)
             line["mean rank"] = Cell(shown, dict(zip(("mean", "low", "high"), card.rank, strict=True)))
-        line |= {group.heading: _score(row, card.gains.get(group)) for group, row in card.rows.items()}
+        line |= {group.heading: judged(row, card.gains.get(group)) for group, row in card.rows.items()}
         lines.append(line | ({SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}))
-    guessed = [group for group in groups if group.chance is not None]
+    guessed = {group: group.chance for group in groups if group.chance[0] is not None}
     if guessed:
-        lines.append({"encoder": "chance", **{group.heading: number(group.chance) for group in guessed}})
+        lines.append({"encoder": "chance", **{group.heading: number(score) for group, (score, _) in guessed.items()}})
     note = RANKED.format(", ".join(dict.fromkeys(group.info.title for group in groups)))
-    told = "; ".join(f"{group.info.title}: {group.chance_said}" for group in guessed)
+    told = "; ".join(f"{group.info.title}: {how}" for group, (_, how) in guessed.items())
     notes = [note] * any(card.rank for card in cards) + [f"chance: {told}."] * bool(told)
     return make_table(f"{suite}-encoders", f"Encoders by tasks, suite {suite}: test scores", lines, notes=notes)
 
@@ -124,11 +123,6 @@ def worth(suite: str, cards: Sequence[Card]) -> Made:
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
     note = NOTE.format(machine_of(base.cost), len(base.cost["rounds"]), base.cost["text"]["tokens"])
     return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame, message=message)]
-
-
-def _score(row: Row, gain: Gain | None) -> Cell:
-    hint = f"{signed(gain.mean)} over {gain.theirs.encoder}: {gain.said}" if gain else ""
-    return spread(row.summary("test"), run=row.anchor, mark=(gain.mark if gain else "") or row.mark, hint=hint)
 
 
 def about(row: Row) -> str:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import exp, log
+from math import exp
 
+import numpy as np
 import pandas as pd
 
 from elmo_bench.reporting.canvas import Drawing, Made, chart
@@ -91,15 +92,13 @@ def needed(score: float, points: pd.DataFrame) -> tuple[float, str]:
     Between two runs its curve is straight over the logarithm of the share.
     """
     baseline = points[points["encoder"] == BASELINE]
-    before = None
-    for share, reached in zip(baseline["share"], baseline["score"], strict=True):
-        if reached >= score:
-            if before is None:
-                return share, "" if reached == score else "<"
-            along = (score - before[1]) / (reached - before[1])
-            return exp(log(before[0]) + along * (log(share) - log(before[0]))), ""
-        before = share, reached
-    return share, ">"
+    shares, reached = baseline["share"].to_numpy(), baseline["score"].to_numpy()
+    if score > reached.max():
+        return shares[-1], ">"
+    at = int((reached >= score).argmax())
+    if at == 0:
+        return shares[0], "<" * (reached[0] > score)
+    return exp(np.interp(score, reached[at - 1 : at + 1], np.log(shares[at - 1 : at + 1]))), ""
 
 
 SOON = (

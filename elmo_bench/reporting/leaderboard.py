@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import cards, curves, encoders, layers, picture, slices, variants
+from elmo_bench.reporting import cards, curves, encoders, layers, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
@@ -43,14 +43,9 @@ class Section:
     about: str
     tables: list[Table]
     figures: list[Drawing]
-    protocols: Sequence[int]  # training protocols of its runs
+    protocol: str  # the training protocols of its runs, in words
     command: str = ""  # makes its runs
     spent: str = ""  # what they took
-
-    @property
-    def protocol(self) -> str:
-        """The training protocols of its runs, in words."""
-        return f"protocol{'s' * (len(self.protocols) > 1)} {' and '.join(map(str, self.protocols))}"
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ def leaderboard(
         own = [group for group in every if group.suite == name]
         newest = shown(main, own)
         picked, known = encoders.picked(main, newest, gain), cards.cards(main, newest, gain, costs)
-        title, drawn = picture.headline(encoders.leading(main, picked), picked), picture.picture(main, name, picked)
+        title, drawn = encoders.headline(encoders.leading(main, picked), picked), encoders.picture(main, name, picked)
         table1 = encoders.table1(main, name, picked) if picked else None
         parts = sections(name, own, gain, known, ledger=ledger)
         suites.append(Suite(name, own, listed(own), title, drawn, table1, known, parts))
@@ -133,8 +128,8 @@ def sections(
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
         command = f"elmo-bench sweep experiment={experiment.name} suite={suite}" if suite in choices("suite") else ""
         rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
-        section = _section(experiment.name, experiment.caption, experiment.about, made, newest)
-        parts.append(replace(section, command=command, spent=spent(rows) if rows else ""))
+        took = spent(rows) if rows else ""
+        parts.append(_section(experiment.name, experiment.caption, experiment.about, made, newest, command, took))
     parts += [
         _section("worth", cards.TITLE, cards.ABOUT, cards.worth(suite, known), main),
         _section("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
@@ -143,8 +138,9 @@ def sections(
     return [section for section in parts if section.tables]
 
 
-def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Group]) -> Section:
-    return Section(name, title, about, *made, sorted({row.spec.protocol for group in groups for row in group.rows}))
+def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Group], *more: str) -> Section:
+    own = sorted({row.spec.protocol for group in groups for row in group.rows})
+    return Section(name, title, about, *made, f"protocol{'s' * (len(own) > 1)} {' and '.join(map(str, own))}", *more)
 
 
 def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:

@@ -15,7 +15,7 @@ from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
-from elmo_bench.reporting.significance import Summary, relative_reduction
+from elmo_bench.reporting.significance import Summary
 from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None
@@ -150,17 +150,33 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") 
     if gain is None:
         return dict.fromkeys([mean, "95 %", "n of the two", "fewer errors", "detectable", "p (Holm)", "verdict"])
     tested, ours, other = gain.difference, len(gain.ours.seeds), len(gain.theirs.seeds)
-    means = [row.summary(split).mean for row in (gain.ours, gain.theirs)]
     why = f"Not tested: {gain.untested}." if gain.untested else ""
     return {
         mean: Cell(signed(gain.mean), {"mean": gain.mean, "se": tested.error if tested else None}),
         "95 %": interval(tested.interval) if tested else None,
         "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
-        "fewer errors": number(relative_reduction(*means), ".1f", suffix=" %"),
+        "fewer errors": number(gain.fewer, ".1f", suffix=" %"),
         "detectable": number(tested.detectable) if tested else None,
         "p (Holm)": _p_value(gain.p_holm),
         "verdict": Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, hint=gain.said, note=why),
     }
+
+
+def judged(row: Row, gain: Gain | None) -> Cell:
+    """The test score of a row with the verdict of its gain over the baseline, if it has one."""
+    hint = f"{short(gain).text} over {BASELINE}: {gain.said}" if gain else "not converged" if row.mark else ""
+    mark, verdict = (gain.mark if gain else "") or row.mark, gain.said if gain else hint or None
+    return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=verdict)
+
+
+def short(gain: Gain) -> Cell:
+    """A gain in one decimal with its mark and its interval."""
+    low, high = gain.difference.interval if gain.difference else (None, None)
+    bounds = f"({low:.1f} to {high:.1f})" if gain.difference else ""
+    text = " ".join(filter(None, [f"{gain.mean:+.1f}", gain.mark, bounds])).replace("-", "−")
+    return Cell(
+        text, {"mean": gain.mean, "low": low, "high": high, "verdict": gain.said}, gain.ours.anchor, hint=gain.said
+    )
 
 
 def part_cells(gain: Gain) -> Line:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from elmo_bench.base.json import canonical
-from elmo_bench.reporting.canvas import FAINT, GRID, SURFACE, WIDTH, Drawing, Made, look
+from elmo_bench.reporting.canvas import GRID, SURFACE, WIDTH, Drawing, Made, lanes, look
 from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
@@ -158,7 +158,7 @@ def _figure(
     message = f"{experiment.caption}: {said}the largest is {signed(most.mean, 1)} points ({where}; {group.label()})"
 
     def paint(axes: Axes) -> None:
-        axes.axvline(0, color=FAINT, linewidth=1)
+        lanes(axes, [name for name, _ in lines])
         for y, gain in ((y, gain) for y, (_, gain) in enumerate(lines) if gain):
             (colour, marker), reference = looks[gain.ours.encoder], gain.theirs.summary("dev")
             axes.fill_betweenx((y - 0.5, y + 0.5), -(reference.sd or 0), reference.sd or 0, color=GRID, linewidth=0)
@@ -166,12 +166,9 @@ def _figure(
                 axes.plot(score - reference.mean, y, "o", color=colour, markersize=3.5, alpha=0.55)
             face = SURFACE if gain.verdict in ("tie", "") else colour
             axes.plot(gain.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.6, markersize=10)
-        axes.set_yticks(range(len(lines)), [name for name, _ in lines])
         for tick, (_, drawn) in zip(axes.get_yticklabels(), lines, strict=True):
             tick.set_fontweight("normal" if drawn else "bold")
         axes.set_ylim(len(lines) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
         below = "grey: ± one standard deviation of its seeds; hollow: a tie or not tested"
         axes.set_xlabel(f"points from {over} on dev\n{below}")
 

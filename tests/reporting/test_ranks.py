@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from elmo_bench.ledger import read_all
-from elmo_bench.reporting.gains import ALPHA, gains_from
-from elmo_bench.reporting.ranks import Rank, letters_of, ranks_of, standings
+from elmo_bench.reporting.gains import ALPHA, Rank, gains_from, letters_of, ranks_of, standings
 from elmo_bench.reporting.rows import select
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.ledgers import add
