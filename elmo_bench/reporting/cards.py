@@ -11,7 +11,7 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
-from elmo_bench.reporting.encoders import picked
+from elmo_bench.reporting.encoders import Picked
 from elmo_bench.reporting.gains import Gain, Gains, Rank, standings
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
@@ -25,10 +25,6 @@ RANKED = (
     "95 % interval, from the tests of all pairs on all tasks (Holm)."
 )
 TITLE = "Worth against cost"
-ABOUT = (
-    f"The gain over {BASELINE} on test, the mean over the tasks that all of these encoders have, against what the "
-    "frozen encoder with its static vectors costs (elmo-bench cost). Costs are of the same weights as the runs."
-)
 NOTE = (
     "Costs: {}; median (and range) of {} processes that read {:,} tokens. load: processor seconds, with the libraries "
     "that the encoder imports. peak: above a process without encoder."
@@ -55,9 +51,9 @@ class Card:
         return "encoder-" + "-".join(re.findall(r"[\w.]+", self.name))
 
 
-def cards(main: Experiment, groups: Sequence[Group], gain: Gains, costs: Iterable[EncoderCost]) -> list[Card]:
+def cards(main: Experiment, picked: Sequence[Picked], gain: Gains, costs: Iterable[EncoderCost]) -> list[Card]:
     """A card for each encoder that the main experiment shows, best mean rank first, then those without a rank."""
-    compared = [one for one in picked(main, groups, gain) if len(one.rows) > 1]
+    compared = [one for one in picked if len(one.rows) > 1]
     by_task = {one.group.task: one.rows for one in compared[::-1]}  # of several groups the first, which has most rows
     rows = {name: row for one in compared[::-1] for name, row in one.rows.items()}
     ranked = [name for name in rows if all(name in own and not own[name].mark for own in by_task.values())]

@@ -53,10 +53,8 @@ def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
         lines = [_of_share(group, *point, points, gains) for point in zip(points["row"], points["share"], strict=True)]
         tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY, PAIRED]))
         drawn = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.measure}"], axis=1)
-        drawn["sd"], message = (
-            [row.summary("test").sd or 0.0 for row in points["row"]],
-            _said(experiment, group, points),
-        )
+        drawn["sd"] = [row.summary("test").sd or 0.0 for row in points["row"]]
+        message = _said(experiment, group, points)
         figures.append(chart(*group.titles(experiment), drawn, message=message, share=True, task=group.task))
     return tables, figures
 
@@ -97,7 +95,7 @@ def needed(score: float, points: pd.DataFrame) -> tuple[float, str]:
         return shares[-1], ">"
     at = int((reached >= score).argmax())
     if at == 0:
-        return shares[0], "<" * (reached[0] > score)
+        return shares[0], "<" if reached[0] > score else ""
     return exp(np.interp(score, reached[at - 1 : at + 1], np.log(shares[at - 1 : at + 1]))), ""
 
 

@@ -16,11 +16,6 @@ from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, mak
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
-ALL_RUNS = (
-    "Every run, best test score first; of many runs the best ones, and the others on request. Runs on fractions of the "
-    "training data are in tables of their own, unless they belong to a learning curve above."
-)
-ENCODERS = "What each encoder is, where it ranks over the tasks, what it gains and what it costs."
 BEST = 20  # runs of a table that are always shown
 # (experiment, suite, groups, gain) to tables and figures
 _LAYOUTS = {
@@ -40,7 +35,7 @@ class Section:
 
     name: str
     title: str
-    about: str
+    about: str  # empty: words.j2 has it
     tables: list[Table]
     figures: list[Drawing]
     protocol: str  # the training protocols of its runs, in words
@@ -105,7 +100,8 @@ def leaderboard(
     for name in dict.fromkeys(group.suite for group in every):
         own = [group for group in every if group.suite == name]
         newest = shown(main, own)
-        picked, known = encoders.picked(main, newest, gain), cards.cards(main, newest, gain, costs)
+        picked = encoders.picked(main, newest, gain)
+        known = cards.cards(main, picked, gain, costs)
         title, drawn = encoders.headline(encoders.leading(main, picked), picked), encoders.picture(main, name, picked)
         table1 = encoders.table1(main, name, picked) if picked else None
         parts = sections(name, own, gain, known, ledger=ledger)
@@ -122,7 +118,7 @@ def sections(
     """
     main = shown(Experiment.load(MAIN), groups)
     overview = [cards.overview(suite, known)] if known else []
-    parts = [_section("encoders", "Encoders", ENCODERS, (overview, []), main)]
+    parts = [_section("encoders", "Encoders", "", (overview, []), main)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         newest = shown(experiment, groups)
         made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
@@ -131,9 +127,9 @@ def sections(
         took = spent(rows) if rows else ""
         parts.append(_section(experiment.name, experiment.caption, experiment.about, made, newest, command, took))
     parts += [
-        _section("worth", cards.TITLE, cards.ABOUT, cards.worth(suite, known), main),
-        _section("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
-        _section("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
+        _section("worth", cards.TITLE, "", cards.worth(suite, known), main),
+        _section("slices", "Slices of test", "", (slices.made(suite, groups, ledger), []), main),
+        _section("runs", "All runs", "", ([_runs(group, gain) for group in listed(groups)], []), groups),
     ]
     return [section for section in parts if section.tables]
 

@@ -24,11 +24,6 @@ TITLES = {
     "novector": "a word without a static vector",
     "vector": "every word has a static vector",
 }
-ABOUT = (
-    "The scores of finished runs on parts of test. A slice has the units with such a word: what the task's metric "
-    "counts (entities, chains, words) or else whole examples. The share is of gold units. Scores of two slices are of "
-    "different units, so compare encoders within a slice. Exploratory: no verdicts."
-)
 
 Slices = dict[str, dict[str, Outcomes]]  # of a row: by slice, by run
 

@@ -79,23 +79,6 @@ _LATEX = str.maketrans({
     "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "<": "$<$", ">": "$>$", "λ": r"$\lambda$",
     "γ": r"$\gamma$", "=": "$=$", "·": r"$\cdot$", "†": r"\dag{}",
 })  # fmt: skip
-HELP = {  # by heading, for readers who do not know it
-    "95 %": "The interval of the gain: other seeds and other test items would give a gain inside it 95 times of 100.",
-    "p": "How often a difference at least this large would appear without a true one, by this test alone.",
-    "p (Holm)": "p, raised for the number of tests in its family; at most 0.05 is ahead or behind.",
-    "df": "Degrees of freedom of Student's t (Satterthwaite): few if few seeds decide, and then the interval is wide.",
-    "detectable": "The smallest true difference that such a test would find in 80 of 100 repetitions.",
-    "family": "Tests that are adjusted together: primary, decided before the runs, or exploratory.",
-    "fewer errors": "The share of the baseline's errors that disappear: 100 · gain / (100 − baseline).",
-    "± seeds": "The standard error that comes from seeds; in Tuning, the standard deviation over seeds.",
-    "± items": "The standard error that comes from the choice of test items.",
-    "n of the two": "How many seeds each of the two has.",
-    "verdict": "▲ ahead, ▼ behind: p (Holm) is at most 0.05; = tie: no difference was shown.",
-    "selectivity": "Accuracy less accuracy on control labels, which belong to words at random.",
-    "seeds": "How many runs, and which seeds; each links to its record.",
-    "mean rank": "The mean over tasks of the encoder's rank, 1 being best, with its 95 % interval.",
-    "width": "Layers of the heads, as a fraction of the paper's.",
-}
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
 
