@@ -191,9 +191,9 @@ def chart(
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         name_points(axes, [(*own[[x, y]].iloc[-1], name, looks[name][0]) for name, own in lines.items()])
 
-    told = {
-        name: ", ".join(f"{up:.2f} at {written(at)}" for at, up in zip(own[x], own[y], strict=True))
+    told = [
+        f"{name}: " + ", ".join(f"{up:.2f} at {written(at)}" for at, up in zip(own[x], own[y], strict=True))
         for name, own in lines.items()
-    }
-    alt = f"{message}. {y} by {x}. {'; '.join(f'{name}: {said}' for name, said in told.items())}."
+    ]
+    alt = f"{message}. {y} by {x}. {'; '.join(told)}."
     return Drawing(stem, title, alt, paint, message=message, size=(WIDTH, 5.4), task=task)

@@ -11,18 +11,7 @@ from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import (
-    EXPLORATORY,
-    ROW,
-    Cell,
-    Line,
-    gain_cells,
-    make_table,
-    number,
-    scores,
-    signed,
-    spread,
-)
+from elmo_bench.reporting.table import EXPLORATORY, ROW, Cell, Line, gain_cells, make_table, number, scores, spread
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 
@@ -144,11 +133,11 @@ def _lead(experiment: Experiment, group: Group, rows: dict[str, Row], curves: di
     most, end = over.idxmax(), over.iloc[-1]
     epoch = max(1, (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum())
     if over[most] <= max(end, 0):
-        return f"{group.label()}: {name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
-    last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
-    return (
-        f"{group.label()}: {name} is {over[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, {last} at the end"
-    )
+        said = f"never further ahead of {BASELINE} than at the end, {end:+.1f} points".replace("-", "−")
+    else:
+        last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
+        said = f"{over[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, {last} at the end"
+    return f"{group.label()}: {name} is {said}"
 
 
 def _soon(group: Group, row: Row, curve: pd.Series, baseline: Row, theirs: pd.Series) -> Line:

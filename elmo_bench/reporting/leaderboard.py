@@ -48,7 +48,7 @@ class Suite:
     """Everything of one suite."""
 
     name: str
-    groups: list[Group]
+    groups: Sequence[Group]
     listed: list[Group]  # those with a table of all runs
     headline: str  # what the main experiment shows
     picture: Drawing | None
@@ -94,44 +94,45 @@ def leaderboard(
     """Compute every table that the ledger has records for. costs: of encoders, whose gains are shown against them."""
     gain, every = gains_from(ledger), groups(selection.rows)
     order = in_paper_order({group.task for group in every})
-    every.sort(key=lambda group: (group.suite, order.index(group.task)))
-    main = Experiment.load(MAIN)
-    suites = []
-    for name in dict.fromkeys(group.suite for group in every):
-        own = [group for group in every if group.suite == name]
-        newest = shown(main, own)
-        picked = encoders.picked(main, newest, gain)
-        known = cards.cards(main, picked, gain, costs)
-        title, drawn = encoders.headline(encoders.leading(main, picked), picked), encoders.picture(main, name, picked)
-        table1 = encoders.table1(main, name, picked) if picked else None
-        parts = sections(name, own, gain, known, ledger=ledger)
-        suites.append(Suite(name, own, listed(own), title, drawn, table1, known, parts))
+    by_suite: defaultdict[str, list[Group]] = defaultdict(list)
+    for group in sorted(every, key=lambda group: (group.suite, order.index(group.task))):
+        by_suite[group.suite].append(group)
+    suites = [_suite(name, own, gain, costs, ledger) for name, own in by_suite.items()]
     return Leaderboard(command, suites, selection, failures)
 
 
-def sections(
-    suite: str, groups: Sequence[Group], gain: Gains, known: Sequence[cards.Card], *, ledger: Path
-) -> list[Section]:
+def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost], ledger: Path) -> Suite:
     """The encoders, a section for each experiment that has enough runs, worth against cost, slices of test, all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    main = shown(Experiment.load(MAIN), groups)
-    overview = [cards.overview(suite, known)] if known else []
-    parts = [_section("encoders", "Encoders", "", (overview, []), main)]
+    main = Experiment.load(MAIN)
+    newest = shown(main, groups)
+    picked = encoders.picked(main, newest, gain)
+    known = cards.cards(main, picked, gain, costs)
+    parts = [_section("encoders", "Encoders", "", ([cards.overview(suite, known)] if known else [], []), newest)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
-        newest = shown(experiment, groups)
-        made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
+        own = shown(experiment, groups)
+        made = _LAYOUTS[experiment.layout](experiment, suite, own, gain)
         command = f"elmo-bench sweep experiment={experiment.name} suite={suite}" if suite in choices("suite") else ""
-        rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
+        rows = [row for group in own for row in group.rows if experiment.variant_of(row.spec)]
         took = spent(rows) if rows else ""
-        parts.append(_section(experiment.name, experiment.caption, experiment.about, made, newest, command, took))
+        parts.append(_section(experiment.name, experiment.caption, experiment.about, made, own, command, took))
     parts += [
-        _section("worth", cards.TITLE, "", cards.worth(suite, known), main),
-        _section("slices", "Slices of test", "", (slices.made(suite, groups, ledger), []), main),
+        _section("worth", cards.TITLE, "", cards.worth(suite, known), newest),
+        _section("slices", "Slices of test", "", (slices.made(suite, groups, ledger), []), newest),
         _section("runs", "All runs", "", ([_runs(group, gain) for group in listed(groups)], []), groups),
     ]
-    return [section for section in parts if section.tables]
+    return Suite(
+        suite,
+        groups,
+        listed(groups),
+        encoders.headline(encoders.leading(main, picked), picked),
+        encoders.picture(main, suite, picked),
+        encoders.table1(main, suite, picked) if picked else None,
+        known,
+        [section for section in parts if section.tables],
+    )
 
 
 def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Group], *more: str) -> Section:
