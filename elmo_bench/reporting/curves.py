@@ -107,10 +107,15 @@ def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gai
         curves = {name: curve_of(rows[name]) for name in sorted(rows, key=experiment.position)}
         if BASELINE in rows and len(rows) > 1:  # the baseline is first
             points = pd.concat(curves, names=["encoder", x]).rename(f"best dev {group.measure} so far").reset_index()
-            message = _lead(experiment, group, rows, curves)
+            both = pd.concat(curves, axis=1).sort_index().ffill()
+            over = {name: (both[name] - both[BASELINE]).dropna() for name in curves}
+            message = _lead(experiment, group, over, rows[BASELINE])
             figures.append(chart(*group.titles(experiment), points, message=message, steps=True, task=group.task))
             baseline, theirs = rows[BASELINE], curves.pop(BASELINE)
-            lines += [_soon(group, rows[name], curve, baseline, theirs) for name, curve in curves.items()]
+            lines += [
+                _soon(group, rows[name], own, over[name], baseline=baseline, theirs=theirs)
+                for name, own in curves.items()
+            ]
     title = f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, suite {suite}"
     return [make_table(f"{suite}-{experiment.name}", title, lines, notes=[SOON])] if lines else [], figures
 
@@ -125,13 +130,12 @@ def curve_of(row: Row) -> pd.Series:
     return pd.concat(seeds, axis=1).sort_index().ffill().dropna().mean(axis=1)
 
 
-def _lead(experiment: Experiment, group: Group, rows: dict[str, Row], curves: dict[str, pd.Series]) -> str:
+def _lead(experiment: Experiment, group: Group, every: dict[str, pd.Series], baseline: Row) -> str:
     """How far an encoder, the experiment's or else the last, is ahead of the baseline at most and at the end."""
-    name = experiment.encoder if experiment.encoder in curves else max(curves, key=experiment.position)
-    both = pd.concat([curves[name], curves[BASELINE]], axis=1).sort_index().ffill().dropna()
-    over = both.iloc[:, 0] - both.iloc[:, 1]
+    name = experiment.encoder if experiment.encoder in every else max(every, key=experiment.position)
+    over = every[name]
     most, end = over.idxmax(), over.iloc[-1]
-    epoch = max(1, (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum())
+    epoch = max(1, (pd.Series(baseline.newest["curves"]["steps"]).cumsum() <= most).sum())
     if over[most] <= max(end, 0):
         said = f"never further ahead of {BASELINE} than at the end, {end:+.1f} points".replace("-", "−")
     else:
@@ -140,11 +144,10 @@ def _lead(experiment: Experiment, group: Group, rows: dict[str, Row], curves: di
     return f"{group.label()}: {name} is {said}"
 
 
-def _soon(group: Group, row: Row, curve: pd.Series, baseline: Row, theirs: pd.Series) -> Line:
+def _soon(group: Group, row: Row, curve: pd.Series, over: pd.Series, *, baseline: Row, theirs: pd.Series) -> Line:
     """The gain after 1, 2, 4, … epochs and at the end, and when the encoder is level with the baseline."""
     steps = max((pd.Series(record["curves"]["steps"]).cumsum() for record in baseline.records), key=len)
-    both = pd.concat([curve, theirs], axis=1).sort_index().ffill().dropna()
-    over, best, level = both[0] - both[1], theirs.iloc[-1], curve[curve >= theirs.iloc[-1]].index.min()
+    best, level = theirs.iloc[-1], curve[curve >= theirs.iloc[-1]].index.min()
     gains = {epoch: over.asof(steps[epoch - 1]) for epoch in EPOCHS if epoch <= len(steps)}
     return {
         ROW: row,

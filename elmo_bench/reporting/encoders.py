@@ -1,5 +1,6 @@
 """Tasks by encoders: scores, what they were trained on, and gains; table 1, and the picture of a gain's parts."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
@@ -145,23 +146,17 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
         both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
         of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
         data = f"{info.data}: " if info.data else ""
-        line["n"] = _seeds(one.rows)
+        names = defaultdict[int, list[str]](list)
+        for name, row in one.rows.items():
+            names[len(row.seeds)].append(name)
+        several = "; ".join(f"{count}: {', '.join(names[count])}" for count in sorted(names, reverse=True))
+        line["n"] = several if len(names) > 1 else str(*names)  # such as `5: glove, elmo; 3: none`
         line["trained on"] = f"{data}{group.whole:,} {info.unit}{of}" if group.whole else "no run on all of it"
         line["width"] = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
         beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
         line[f"the paper, {BASELINE} → {experiment.encoder}"] = beside
     stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
     return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
-
-
-def _seeds(rows: dict[str, Row]) -> str:
-    """`3`, or how many each has, most first: `5: glove, elmo; 3: none`."""
-    names: dict[int, list[str]] = {}
-    for name, row in rows.items():
-        names.setdefault(len(row.seeds), []).append(name)
-    if len(names) == 1:
-        return str(*names)
-    return "; ".join(f"{count}: {', '.join(names[count])}" for count in sorted(names, reverse=True))
 
 
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
