@@ -29,7 +29,7 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
     for group, own in picked:
         paper, lines = experiment.paper.get(group.task), list[Line]()
         for variant, row in own:
-            gain, alone = gains.get(row.anchor), _own(experiment, (variant, row))
+            its_gain, alone = gains.get(row.anchor), _own(experiment, (variant, row))
             pooled, selective = _pooled(row) if experiment.pooled else None, selectivity(row, controls)
             lines.append(
                 {
@@ -37,8 +37,8 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
                     **scores(row, group.metric),
                     experiment.pooled: spread(pooled) if pooled else None,
                     "selectivity": spread(selective) if selective else None,
-                    **gain_cells(gain, over, split="dev"),
-                    "test gain": number(gain.on("test") if gain else None, "+.2f"),
+                    **gain_cells(its_gain, over, split="dev"),
+                    "test gain": number(its_gain.on("test") if its_gain else None, "+.2f"),
                     **printed(paper, variant.key if alone else None, group),
                 }
             )
