@@ -75,12 +75,10 @@ def overview(suite: str, cards: Sequence[Card]) -> Table:
     groups = list(dict.fromkeys(group for card in cards for group in card.rows))
     lines: list[Line] = []
     for card in cards:
-        line: Line = {"encoder": card.name, "mean rank": None}
-        if card.rank:
-            shown = "{:.2f} ({:.2f} to {:.2f})".format(*card.rank)
-            line["mean rank"] = Cell(shown, dict(zip(("mean", "low", "high"), card.rank, strict=True)))
-        line |= {group.heading: judged(row, card.gains.get(group)) for group, row in card.rows.items()}
-        lines.append(line | ({SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}))
+        rank = Cell("{:.2f} ({:.2f} to {:.2f})".format(*card.rank), card.rank._asdict()) if card.rank else None
+        scored = {group.heading: judged(row, card.gains.get(group)) for group, row in card.rows.items()}
+        speed = {SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}
+        lines.append({"encoder": card.name, "mean rank": rank, **scored, **speed})
     guessed = {group: group.chance for group in groups if group.chance[0] is not None}
     if guessed:
         lines.append({"encoder": "chance", **{group.heading: number(score) for group, (score, _) in guessed.items()}})

@@ -164,11 +164,8 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     for each, (name, other), gain in ((one, *test) for one in picked for test in one.tests.items()):
         group = each.group
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
-        line: Line = {"the paper's gain": None, "the paper's fewer errors": None}
-        if paper:
-            beside, errors = group.info.beside_paper(paper.scored), printed_reduction(experiment, each)
-            line["the paper's gain"] = replace(number(paper.gain, "+.2f", run=""), hint=beside)
-            line["the paper's fewer errors"] = number(errors, ".1f", run="", suffix=" %")
+        beside = group.info.beside_paper(paper.scored) if paper else ""
+        fewer = number(printed_reduction(experiment, each), ".1f", run="", suffix=" %") if paper else None
         lines.append(
             {
                 ROW: gain.ours,
@@ -179,7 +176,8 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, ""),
                 **part_cells(gain),
-                **line,
+                "the paper's gain": replace(number(paper.gain, "+.2f", run=""), hint=beside) if paper else None,
+                "the paper's fewer errors": fewer,
             }
         )
     return make_table(*_named(experiment, suite, "gains", f"Gains on test, suite {suite}"), lines)
