@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.ledger.outcomes import formula
-from elmo_bench.reporting.significance import Difference, over_items, over_seeds
+from elmo_bench.reporting.significance import difference, over_seeds
 
 ACCURACY = formula("accuracy")
 
@@ -50,7 +50,7 @@ def trial(world: World, rng: np.random.Generator, *, seeds: int, better: float) 
     ours, theirs = (np.stack([ACCURACY.counts_of({"correct": run}) for run in arm]) for arm in correct)
     one, other = (over_seeds((100 * arm.mean(axis=1)).tolist()) for arm in correct)
     assert one and other
-    return Difference.of(over_items(ours, theirs, ACCURACY.score, number), (one, other)).p
+    return difference(ours, theirs, ACCURACY.score, (one, other), number).p
 
 
 def rate(world: World, *, seeds: int, better: float, trials: int) -> float:

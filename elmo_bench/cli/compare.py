@@ -3,16 +3,15 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from
+from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from, standings
 from elmo_bench.reporting.groups import in_paper_order
-from elmo_bench.reporting.ranks import standings
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
 from elmo_bench.spec.config import reads_own_data
 
@@ -51,30 +50,29 @@ def main(arguments: list[str]) -> int:
     selection = select(read.records)
     for problem in [*read.problems, *selection.unknown]:
         print(f"elmo-bench compare: {problem}", file=sys.stderr)
-    rows = [row for row in selection.rows if not row.variation]
-    suite = options.suite or _only("suite", (row.spec.suite for row in rows), options.ledger)
-    rows = [row for row in rows if row.spec.suite == suite]
-    size = options.size or _only("size", (row.spec.size for row in rows), options.ledger)
-    rows, where = [row for row in rows if row.spec.size == size], f"suite {suite}, size {size}"
+    rows, where = [row for row in selection.rows if not row.variation], []
+    for option in ("suite", "size"):
+        value = getattr(options, option) or _only(option, {getattr(row.spec, option) for row in rows}, options.ledger)
+        rows = [row for row in rows if getattr(row.spec, option) == value]
+        where.append(f"{option} {value}")
     chosen = _chosen(rows, encoders)
     if not chosen:
         known = ", ".join(sorted({row.encoder for row in rows})) or "none"
         raise UserError(
-            f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {where}. "
+            f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {', '.join(where)}. "
             f"Encoders with runs that change nothing else: {known}."
         )
-    (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), where)
+    (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), ", ".join(where))
     return int(bool(read.problems))
 
 
-def _only(option: str, values: Iterable[str], ledger: Path) -> str:
+def _only(option: str, known: set[str], ledger: Path) -> str:
     """The one value that the runs have. Raises UserError if they have several, or if there is no run."""
-    known = sorted(set(values))
     if not known:
         raise UserError(f"{ledger}: no run to compare. Runs that change an option, such as epochs, are left out.")
     if len(known) > 1:
-        raise UserError(f"{ledger} has runs of --{option} {' and '.join(known)}. Give one of them.")
-    return known[0]
+        raise UserError(f"{ledger} has runs of --{option} {' and '.join(sorted(known))}. Give one of them.")
+    return known.pop()
 
 
 def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str, Row]]:
@@ -140,13 +138,12 @@ def _power(gains: Sequence[Gain]) -> list[str]:
         return []
     widest = max(tested, key=lambda each: each.detectable)
     have, needed = round(widest.items.df) + 1, widest.items_to_detect(POINTS)
-    said = f"With {have:,} test items and these seeds, four of five comparisons find a difference of "
-    said += f"{widest.detectable:.1f} points. "
+    least = max(have, ceil(widest.items_to_detect(POINTS, many_seeds=True) or 0))
     if needed is None:
-        least = ceil(widest.items_to_detect(POINTS, many_seeds=True) or 0)
-        return [
-            f"{said}For {POINTS:g} points, at least {max(have, least):,} test items and more seeds would be needed."
-        ]
-    if needed <= have:
-        return [f"{said}So these data can show {POINTS:g} points."]
-    return [f"{said}For {POINTS:g} points, about {ceil(needed):,} test items would be needed."]
+        more = f"For {POINTS:g} points, at least {least:,} test items and more seeds would be needed."
+    elif needed <= have:
+        more = f"So these data can show {POINTS:g} points."
+    else:
+        more = f"For {POINTS:g} points, about {ceil(needed):,} test items would be needed."
+    found = f"four of five comparisons find a difference of {widest.detectable:.1f} points."
+    return [f"With {have:,} test items and these seeds, {found} {more}"]

@@ -16,9 +16,9 @@ def main(arguments: list[str]) -> int:
     folder that has files but no runs, and for a suite without runs.
     """
     options = _parse(arguments)
-    from elmo_bench.reporting.every_eval_ever import write_logs
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.page import read_findings, write, write_published, write_readme
+    from elmo_bench.reporting.results import write_logs
     from elmo_bench.reporting.rows import select
 
     read = _read(options.ledger, options.suite)
@@ -29,10 +29,6 @@ def main(arguments: list[str]) -> int:
     # Without the folders, which may be of this machine alone.
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
     board = leaderboard(selection, read.failures, ledger=options.ledger, command=command, costs=costs)
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {options.out}: cannot be a folder ({error.strerror})") from None
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:
         print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)

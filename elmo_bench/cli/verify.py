@@ -7,7 +7,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.rows import BASELINE, Row, select
-from elmo_bench.reporting.significance import Difference, OverItems, Variance
+from elmo_bench.reporting.significance import Difference, Variance
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
 
 PRINTED_SEEDS = 5  # of the paper's standard deviations
@@ -74,4 +74,4 @@ def difference_from(row: Row, printed: Printed) -> Difference:
         seeds = Variance(own + ours.sd**2, ours.n - 1), Variance(0.0, 1)
     else:
         seeds = Variance(own, ours.n - 1), Variance(printed.sd**2 / PRINTED_SEEDS, PRINTED_SEEDS - 1)
-    return Difference.of(OverItems(ours.mean - printed.mean, Variance(0.0, 1), (0.0, 0.0)), seeds)
+    return Difference(ours.mean - printed.mean, seeds, Variance(0.0, 1))

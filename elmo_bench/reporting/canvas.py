@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -105,11 +105,6 @@ def _numbered(svg: str) -> str:
 Made = tuple[list[Table], list[Drawing]]
 
 
-def inches(*texts: str) -> float:
-    """About how long the longest line is in this font."""
-    return 0.11 * max(len(line) for text in texts for line in text.splitlines())
-
-
 def look(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker by name, the same in every figure: whatever other names are in it."""
     spare = [each for each in SPARE if each not in NAMED.values()]
@@ -126,7 +121,8 @@ def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> 
     for x, y, name, colour in points:
         text = fill(name, 26)
         own = 0.24 * (text.count("\n") + 1) / high
-        names.append([*to_axes.transform((x, y)), inches(text) / wide, own, text, colour, (x, y)])
+        inches = 0.11 * max(map(len, text.splitlines()))  # about so long is it in this font
+        names.append([*to_axes.transform((x, y)), inches / wide, own, text, colour, (x, y)])
     starts = [name[1] for name in names]
     for _ in range(100):
         for one, other in combinations(names, 2):
@@ -140,6 +136,14 @@ def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> 
             text, point, (x + 0.025, y), textcoords="axes fraction", va="center", color=colour, annotation_clip=False,
             arrowprops=line if abs(y - start) > 0.01 else None,
         )  # fmt: skip
+
+
+def lanes(axes: Axes, names: Sequence[str]) -> None:
+    """A lane for each name, from top to bottom, on both sides of zero."""
+    axes.set_yticks(range(len(names)), names)
+    axes.axvline(0, color=FAINT, linewidth=1)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -187,9 +191,9 @@ def chart(
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         name_points(axes, [(*own[[x, y]].iloc[-1], name, looks[name][0]) for name, own in lines.items()])
 
-    told = {
-        name: ", ".join(f"{up:.2f} at {written(at)}" for at, up in zip(own[x], own[y], strict=True))
+    told = [
+        f"{name}: " + ", ".join(f"{up:.2f} at {written(at)}" for at, up in zip(own[x], own[y], strict=True))
         for name, own in lines.items()
-    }
-    alt = f"{message}. {y} by {x}. {'; '.join(f'{name}: {said}' for name, said in told.items())}."
+    ]
+    alt = f"{message}. {y} by {x}. {'; '.join(told)}."
     return Drawing(stem, title, alt, paint, message=message, size=(WIDTH, 5.4), task=task)

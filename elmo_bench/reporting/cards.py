@@ -11,13 +11,12 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
-from elmo_bench.reporting.encoders import picked
-from elmo_bench.reporting.gains import Gain, Gains
+from elmo_bench.reporting.encoders import Picked
+from elmo_bench.reporting.gains import Gain, Gains, Rank, standings
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.ranks import Rank, standings
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import mean_interval
-from elmo_bench.reporting.table import Cell, Line, Table, interval, make_table, number, signed, spread
+from elmo_bench.reporting.table import Cell, Line, Table, interval, judged, make_table, number
 from elmo_bench.spec.config import choices, config_file
 from elmo_bench.spec.experiments import Experiment
 
@@ -26,10 +25,6 @@ RANKED = (
     "95 % interval, from the tests of all pairs on all tasks (Holm)."
 )
 TITLE = "Worth against cost"
-ABOUT = (
-    f"The gain over {BASELINE} on test, the mean over the tasks that all of these encoders have, against what the "
-    "frozen encoder with its static vectors costs (elmo-bench cost). Costs are of the same weights as the runs."
-)
 NOTE = (
     "Costs: {}; median (and range) of {} processes that read {:,} tokens. load: processor seconds, with the libraries "
     "that the encoder imports. peak: above a process without encoder."
@@ -56,9 +51,9 @@ class Card:
         return "encoder-" + "-".join(re.findall(r"[\w.]+", self.name))
 
 
-def cards(main: Experiment, groups: Sequence[Group], gain: Gains, costs: Iterable[EncoderCost]) -> list[Card]:
+def cards(main: Experiment, picked: Sequence[Picked], gain: Gains, costs: Iterable[EncoderCost]) -> list[Card]:
     """A card for each encoder that the main experiment shows, best mean rank first, then those without a rank."""
-    compared = [one for one in picked(main, groups, gain) if len(one.rows) > 1]
+    compared = [one for one in picked if len(one.rows) > 1]
     by_task = {one.group.task: one.rows for one in compared[::-1]}  # of several groups the first, which has most rows
     rows = {name: row for one in compared[::-1] for name, row in one.rows.items()}
     ranked = [name for name in rows if all(name in own and not own[name].mark for own in by_task.values())]
@@ -80,17 +75,15 @@ def overview(suite: str, cards: Sequence[Card]) -> Table:
     groups = list(dict.fromkeys(group for card in cards for group in card.rows))
     lines: list[Line] = []
     for card in cards:
-        line: Line = {"encoder": card.name, "mean rank": None}
-        if card.rank:
-            shown = "{:.2f} ({:.2f} to {:.2f})".format(*card.rank)
-            line["mean rank"] = Cell(shown, dict(zip(("mean", "low", "high"), card.rank, strict=True)))
-        line |= {group.heading: _score(row, card.gains.get(group)) for group, row in card.rows.items()}
-        lines.append(line | ({SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}))
-    guessed = [group for group in groups if group.chance is not None]
+        rank = Cell("{:.2f} ({:.2f} to {:.2f})".format(*card.rank), card.rank._asdict()) if card.rank else None
+        scored = {group.heading: judged(row, card.gains.get(group)) for group, row in card.rows.items()}
+        speed = {SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}
+        lines.append({"encoder": card.name, "mean rank": rank, **scored, **speed})
+    guessed = {group: group.chance for group in groups if group.chance[0] is not None}
     if guessed:
-        lines.append({"encoder": "chance", **{group.heading: number(group.chance) for group in guessed}})
+        lines.append({"encoder": "chance", **{group.heading: number(score) for group, (score, _) in guessed.items()}})
     note = RANKED.format(", ".join(dict.fromkeys(group.info.title for group in groups)))
-    told = "; ".join(f"{group.info.title}: {group.chance_said}" for group in guessed)
+    told = "; ".join(f"{group.info.title}: {how}" for group, (_, how) in guessed.items())
     notes = [note] * any(card.rank for card in cards) + [f"chance: {told}."] * bool(told)
     return make_table(f"{suite}-encoders", f"Encoders by tasks, suite {suite}: test scores", lines, notes=notes)
 
@@ -124,11 +117,6 @@ def worth(suite: str, cards: Sequence[Card]) -> Made:
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
     note = NOTE.format(machine_of(base.cost), len(base.cost["rounds"]), base.cost["text"]["tokens"])
     return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame, message=message)]
-
-
-def _score(row: Row, gain: Gain | None) -> Cell:
-    hint = f"{signed(gain.mean)} over {gain.theirs.encoder}: {gain.said}" if gain else ""
-    return spread(row.summary("test"), run=row.anchor, mark=(gain.mark if gain else "") or row.mark, hint=hint)
 
 
 def about(row: Row) -> str:

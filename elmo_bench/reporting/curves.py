@@ -2,26 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import exp, log
+from math import exp
 
+import numpy as np
 import pandas as pd
 
 from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import (
-    EXPLORATORY,
-    ROW,
-    Cell,
-    Line,
-    gain_cells,
-    make_table,
-    number,
-    scores,
-    signed,
-    spread,
-)
+from elmo_bench.reporting.table import EXPLORATORY, ROW, Cell, Line, gain_cells, make_table, number, scores, spread
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 
@@ -52,10 +42,8 @@ def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
         lines = [_of_share(group, *point, points, gains) for point in zip(points["row"], points["share"], strict=True)]
         tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY, PAIRED]))
         drawn = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.measure}"], axis=1)
-        drawn["sd"], message = (
-            [row.summary("test").sd or 0.0 for row in points["row"]],
-            _said(experiment, group, points),
-        )
+        drawn["sd"] = [row.summary("test").sd or 0.0 for row in points["row"]]
+        message = _said(experiment, group, points)
         figures.append(chart(*group.titles(experiment), drawn, message=message, share=True, task=group.task))
     return tables, figures
 
@@ -91,15 +79,13 @@ def needed(score: float, points: pd.DataFrame) -> tuple[float, str]:
     Between two runs its curve is straight over the logarithm of the share.
     """
     baseline = points[points["encoder"] == BASELINE]
-    before = None
-    for share, reached in zip(baseline["share"], baseline["score"], strict=True):
-        if reached >= score:
-            if before is None:
-                return share, "" if reached == score else "<"
-            along = (score - before[1]) / (reached - before[1])
-            return exp(log(before[0]) + along * (log(share) - log(before[0]))), ""
-        before = share, reached
-    return share, ">"
+    shares, reached = baseline["share"].to_numpy(), baseline["score"].to_numpy()
+    if score > reached.max():
+        return shares[-1], ">"
+    at = int((reached >= score).argmax())
+    if at == 0:
+        return shares[0], "<" if reached[0] > score else ""
+    return exp(np.interp(score, reached[at - 1 : at + 1], np.log(shares[at - 1 : at + 1]))), ""
 
 
 SOON = (
@@ -121,10 +107,15 @@ def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gai
         curves = {name: curve_of(rows[name]) for name in sorted(rows, key=experiment.position)}
         if BASELINE in rows and len(rows) > 1:  # the baseline is first
             points = pd.concat(curves, names=["encoder", x]).rename(f"best dev {group.measure} so far").reset_index()
-            message = _lead(experiment, group, rows, curves)
+            both = pd.concat(curves, axis=1).sort_index().ffill()
+            over = {name: (both[name] - both[BASELINE]).dropna() for name in curves}
+            message = _lead(experiment, group, over, rows[BASELINE])
             figures.append(chart(*group.titles(experiment), points, message=message, steps=True, task=group.task))
             baseline, theirs = rows[BASELINE], curves.pop(BASELINE)
-            lines += [_soon(group, rows[name], curve, baseline, theirs) for name, curve in curves.items()]
+            lines += [
+                _soon(group, rows[name], own, over[name], baseline=baseline, theirs=theirs)
+                for name, own in curves.items()
+            ]
     title = f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, suite {suite}"
     return [make_table(f"{suite}-{experiment.name}", title, lines, notes=[SOON])] if lines else [], figures
 
@@ -139,26 +130,24 @@ def curve_of(row: Row) -> pd.Series:
     return pd.concat(seeds, axis=1).sort_index().ffill().dropna().mean(axis=1)
 
 
-def _lead(experiment: Experiment, group: Group, rows: dict[str, Row], curves: dict[str, pd.Series]) -> str:
+def _lead(experiment: Experiment, group: Group, every: dict[str, pd.Series], baseline: Row) -> str:
     """How far an encoder, the experiment's or else the last, is ahead of the baseline at most and at the end."""
-    name = experiment.encoder if experiment.encoder in curves else max(curves, key=experiment.position)
-    both = pd.concat([curves[name], curves[BASELINE]], axis=1).sort_index().ffill().dropna()
-    over = both.iloc[:, 0] - both.iloc[:, 1]
+    name = experiment.encoder if experiment.encoder in every else max(every, key=experiment.position)
+    over = every[name]
     most, end = over.idxmax(), over.iloc[-1]
-    epoch = max(1, (pd.Series(rows[BASELINE].newest["curves"]["steps"]).cumsum() <= most).sum())
+    epoch = max(1, (pd.Series(baseline.newest["curves"]["steps"]).cumsum() <= most).sum())
     if over[most] <= max(end, 0):
-        return f"{group.label()}: {name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
-    last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
-    return (
-        f"{group.label()}: {name} is {over[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, {last} at the end"
-    )
+        said = f"never further ahead of {BASELINE} than at the end, {end:+.1f} points".replace("-", "−")
+    else:
+        last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
+        said = f"{over[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, {last} at the end"
+    return f"{group.label()}: {name} is {said}"
 
 
-def _soon(group: Group, row: Row, curve: pd.Series, baseline: Row, theirs: pd.Series) -> Line:
+def _soon(group: Group, row: Row, curve: pd.Series, over: pd.Series, *, baseline: Row, theirs: pd.Series) -> Line:
     """The gain after 1, 2, 4, … epochs and at the end, and when the encoder is level with the baseline."""
     steps = max((pd.Series(record["curves"]["steps"]).cumsum() for record in baseline.records), key=len)
-    both = pd.concat([curve, theirs], axis=1).sort_index().ffill().dropna()
-    over, best, level = both[0] - both[1], theirs.iloc[-1], curve[curve >= theirs.iloc[-1]].index.min()
+    best, level = theirs.iloc[-1], curve[curve >= theirs.iloc[-1]].index.min()
     gains = {epoch: over.asof(steps[epoch - 1]) for epoch in EPOCHS if epoch <= len(steps)}
     return {
         ROW: row,

@@ -1,19 +1,39 @@
-"""Tables of tasks by encoders: scores, what they were trained on, and the gains."""
+"""Tasks by encoders: scores, what they were trained on, and gains; table 1, and the picture of a gain's parts."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from textwrap import fill
+from typing import Any
 
-from elmo_bench.reporting.canvas import Made
+from matplotlib.axes import Axes
+
+from elmo_bench.reporting.canvas import INK, SURFACE, Drawing, Made, lanes, look
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import relative_reduction
-from elmo_bench.reporting.table import ROW, Cell, Line, Table, gain_cells, make_table, number, part_cells, seeds, spread
+from elmo_bench.reporting.table import (
+    ROW,
+    Cell,
+    Line,
+    Table,
+    gain_cells,
+    judged,
+    make_table,
+    number,
+    part_cells,
+    seeds,
+    short,
+    signed,
+)
 from elmo_bench.reporting.variants import VariantRow, is_reference
 from elmo_bench.spec.experiments import MAIN, Experiment
 
 Names = tuple[str, str]  # of a row and of what it is compared with
 CONTROLS = ("none", "random")  # what an encoder is checked with: in no main table
+PROSE = {"elmo": "ELMo", BASELINE: "GloVe"}  # encoders in a sentence, where they are no names of columns
+OVER = PROSE[BASELINE]
 COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
 
 
@@ -57,10 +77,14 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
     for primary in (True, False):
         family = {key: each for key, each in every.items() if _primary(experiment, each.ours) == primary}
         every |= dict(zip(family, adjusted([*family.values()]), strict=True))
-    tests: dict[Group, dict[Names, Gain]] = {group: {} for group, _ in chosen}
-    for (group, names), each in every.items():
-        tests[group][names] = each
-    return [Picked(group, {name: row for name, (_, row) in own.items()}, tests[group]) for group, own in chosen]
+    return [
+        Picked(
+            group,
+            {name: row for name, (_, row) in own.items()},
+            {names: each for (its, names), each in every.items() if its is group},
+        )
+        for group, own in chosen
+    ]
 
 
 def _rows(experiment: Experiment, group: Group) -> dict[str, VariantRow]:
@@ -102,39 +126,18 @@ def table1(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     every = sorted({name for one in picked for name in one.rows} - {*CONTROLS}, key=experiment.position)
     every.sort(key=lambda name: (name not in own, -sum(name in one.rows for one in picked) * (name not in own)))
     pairs = parts(experiment, leading(experiment, picked))
-    gains = [{heading: _short(one.tests.get(names)) for heading, names in pairs.items()} for one in picked]
-    lines = [line | own for line, own in zip(_scores(picked, every[:COLUMNS]), gains, strict=True)]
+    lines = _scores(picked, every[:COLUMNS])
+    for one, line in zip(picked, lines, strict=True):
+        line |= {heading: short(one.tests[pair]) if pair in one.tests else None for heading, pair in pairs.items()}
     return make_table(f"{suite}-table1", f"Table 1, suite {suite}", lines, tasks=[one.group.task for one in picked])
 
 
 def _scores(picked: Sequence[Picked], names: Sequence[str]) -> list[Line]:
     return [
         {"task": one.group.heading, "score": one.group.measure}
-        | {name: _judged(one, name) if name in one.rows else None for name in names}
+        | {name: judged(one.rows[name], one.gains.get(name)) if name in one.rows else None for name in names}
         for one in picked
     ]
-
-
-def _judged(one: Picked, name: str) -> Cell:
-    row, gain = one.rows[name], one.gains.get(name)
-    hint = f"{_bounds(gain)} over {BASELINE}: {gain.said}" if gain else "not converged" if row.mark else ""
-    mark = (gain.mark if gain else "") or row.mark
-    verdict = gain.said if gain else hint or None
-    return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=verdict)
-
-
-def _short(gain: Gain | None) -> Cell | None:
-    """A difference in one decimal with its mark and its interval."""
-    if gain is None:
-        return None
-    low, high = gain.difference.interval if gain.difference else (None, None)
-    values = {"mean": gain.mean, "low": low, "high": high, "verdict": gain.said}
-    return Cell(_bounds(gain, gain.mark), values, gain.ours.anchor, hint=gain.said)
-
-
-def _bounds(gain: Gain, mark: str = "") -> str:
-    bounds = "({:.1f} to {:.1f})".format(*gain.difference.interval) if gain.difference else ""
-    return " ".join(filter(None, [f"{gain.mean:+.1f}", mark, bounds])).replace("-", "−")
 
 
 def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
@@ -145,7 +148,11 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
         both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
         of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
         data = f"{info.data}: " if info.data else ""
-        line["n"] = _seeds(one.rows)
+        names = defaultdict[int, list[str]](list)
+        for name, row in one.rows.items():
+            names[len(row.seeds)].append(name)
+        several = "; ".join(f"{count}: {', '.join(names[count])}" for count in sorted(names, reverse=True))
+        line["n"] = several if len(names) > 1 else str(*names)  # such as `5: glove, elmo; 3: none`
         line["trained on"] = f"{data}{group.whole:,} {info.unit}{of}" if group.whole else "no run on all of it"
         line["width"] = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
         beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
@@ -154,26 +161,13 @@ def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tab
     return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
 
 
-def _seeds(rows: dict[str, Row]) -> str:
-    """`3`, or how many each has, most first: `5: glove, elmo; 3: none`."""
-    names: dict[int, list[str]] = {}
-    for name, row in rows.items():
-        names.setdefault(len(row.seeds), []).append(name)
-    if len(names) == 1:
-        return str(*names)
-    return "; ".join(f"{count}: {', '.join(names[count])}" for count in sorted(names, reverse=True))
-
-
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
     lines: list[Line] = []
     for each, (name, other), gain in ((one, *test) for one in picked for test in one.tests.items()):
         group = each.group
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
-        line: Line = {"the paper's gain": None, "the paper's fewer errors": None}
-        if paper:
-            beside, errors = group.info.beside_paper(paper.scored), printed_reduction(experiment, each)
-            line["the paper's gain"] = replace(number(paper.gain, "+.2f", run=""), hint=beside)
-            line["the paper's fewer errors"] = number(errors, ".1f", run="", suffix=" %")
+        beside = group.info.beside_paper(paper.scored) if paper else ""
+        fewer = number(printed_reduction(experiment, each), ".1f", run="", suffix=" %") if paper else None
         lines.append(
             {
                 ROW: gain.ours,
@@ -184,7 +178,8 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, ""),
                 **part_cells(gain),
-                **line,
+                "the paper's gain": replace(number(paper.gain, "+.2f", run=""), hint=beside) if paper else None,
+                "the paper's fewer errors": fewer,
             }
         )
     return make_table(*_named(experiment, suite, "gains", f"Gains on test, suite {suite}"), lines)
@@ -195,3 +190,93 @@ def printed_reduction(experiment: Experiment, one: Picked) -> float | None:
     if (paper := experiment.paper.get(one.group.task)) is None:
         return None
     return relative_reduction(*(paper.figures[name].mean for name in (experiment.encoder, BASELINE)))
+
+
+def headline(name: str, picked: Sequence[Picked]) -> str:
+    """What the gains of an encoder show, in one sentence; a question if none was tested."""
+    tested = [(gain.verdict, one.group.info.title, abs(gain.mean)) for one in picked if (gain := one.gains.get(name))]
+    said, name = list[str](), PROSE.get(name, name)
+    for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to"), ("tie", "", "")):
+        own = {title[0].lower() + title[1:]: mean for its, title, mean in tested if its == verdict}
+        where = _listed([*own], len({title for its, title, _ in tested if its}))
+        if own and does:
+            amount = " to ".join(dict.fromkeys(f"{mean:.1f}" for mean in (min(own.values()), max(own.values()))))
+            said.append(f"{name} {does} {amount} points {over} {OVER} on {where}")
+        elif own:
+            what = "no difference was shown"
+            said.append(f"on {where} {what}" if said else f"N{what[1:]} between {name} and {OVER} on {where}")
+    return f"{'; '.join(said)}." if said else f"What is {name} worth over {OVER}?"
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    """The names or, of many, their number."""
+    if len(names) > 3:
+        return f"{len(names)} of {count} tasks"
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Drawing | None:
+    """Gains of one encoder with intervals, split into word vector and context; beside them the errors removed.
+
+    A line a task; None without a converged gain. Gains that are not converged are in the table alone: a head that
+    learned nothing would stretch the axis, and says nothing about an encoder.
+    """
+    name = leading(experiment, picked)
+    whole, *split = parts(experiment, name).values()
+    compared = [one for one in picked if whole in one.tests]
+    drawn = {one: one.tests[whole] for one in compared if one.tests[whole].converged}
+    if not drawn:
+        return None
+    halves = {one: [one.tests[pair].mean for pair in split] if {*split} <= one.tests.keys() else [] for one in drawn}
+    absent = ", ".join(one.group.label() for one in compared if one not in drawn)
+    left_out = f"not drawn, since not converged: {absent}" if absent else ""
+    title, colour = headline(name, [*drawn]), look([name])[name][0]
+
+    def paint(axes: Axes) -> None:
+        figure = axes.figure
+        axes.remove()
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.8, 1))
+        left.set_ylim(len(drawn) - 0.45, -0.62)
+        for at, (one, gain) in enumerate(drawn.items()):
+            _bars(left, at, gain, halves[one], colour, other=f"not split: no run of {split[0][0]}" if split else "")
+            _share(right, at, "ours", gain.fewer or 0.0, colour=colour)
+            if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
+                _share(right, at, "paper", share, colour=INK)
+        left.set_xlabel(f"points over {OVER} on test, and the 95 % interval over seeds and items\n{left_out}".strip())
+        paper = "\n(the paper: on its data)" * (name == experiment.encoder)
+        right.set_xlabel(f"share of {OVER}'s errors removed, %{paper}")
+        for half in (left, right):
+            lanes(half, [fill(one.group.label(), 30) for one in drawn])
+            half.margins(x=0.12)
+            half.spines["left"].set_visible(False)
+
+    said = [f"{one.group.label()} {signed(gain.mean)} ({gain.said})" for one, gain in drawn.items()]
+    alt = f"{title} {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
+    about, size = f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
+    return Drawing(f"{suite}-gains", about, alt, paint, message=title.rstrip("."), size=size)
+
+
+def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str, *, other: str) -> None:
+    """A gain's parts in one lane, or in two if one of them is a loss; below them the gain with its interval."""
+    apart, start, below = (0.1 if halves and halves[0] * halves[1] < 0 else 0.0), 0.0, at + 0.3
+    for lane, part, alpha in zip((at - apart, at + apart), halves, (0.4, 1.0), strict=False):
+        axes.barh(lane, part, 0.18 if apart else 0.34, left=start, color=colour, alpha=alpha)
+        start += part
+    if not halves:
+        axes.barh(at, gain.mean, 0.34, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)
+    low, high = gain.difference.interval if gain.difference else (gain.mean, gain.mean)
+    axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
+    axes.plot(gain.mean, below, "d", color=INK, markersize=6)
+    split = f"{signed(halves[0], 1)} word vector, {signed(halves[1], 1)} context" if halves else other
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
+    axes.annotate(split, (max(0, gain.mean, *halves[:1]), at), (9, 0), **style)
+    said = f"{signed(gain.mean, 1)} {gain.mark} {gain.said}"
+    axes.annotate(said, (max(0, high), below), (9, 0), weight="bold", **style)
+
+
+def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None:
+    """A mark with its name: ours a dot with the name above, the paper's a tick with the name below."""
+    marker, size, side, up = ("o", 9, "bottom", 10) if name == "ours" else ("|", 16, "top", -10)
+    axes.plot(share, at, marker, color=colour, markersize=size, markeredgewidth=2.4)
+    text = f"{name} {share:.1f}"
+    axes.annotate(text, (share, at), (0, up), textcoords="offset points", ha="center", va=side, color=colour)

@@ -91,20 +91,12 @@ class Group:
         """The metric in English, such as `average F1`."""
         return self.metric.replace("_", " ").replace("f1", "F1")
 
-    @property
-    def chance(self) -> float | None:
-        """The test score without reading, which `chance_said` explains; None if it is not known.
+    @cached_property
+    def chance(self) -> tuple[float | None, str]:
+        """The test score without reading, and what it is of; None if it is not known.
 
         By the task's `report.chance`, else of the most frequent gold label, else 0 of a figure that no answer gets.
         """
-        return self._chance[0]
-
-    @property
-    def chance_said(self) -> str:
-        return self._chance[1]
-
-    @cached_property
-    def _chance(self) -> tuple[float | None, str]:
         if self.info.chance:
             return self.info.chance
         if self.metric == "accuracy":

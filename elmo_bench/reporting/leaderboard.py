@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import cards, curves, encoders, layers, picture, slices, variants
+from elmo_bench.reporting import cards, curves, encoders, layers, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
@@ -16,11 +16,6 @@ from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, mak
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
-ALL_RUNS = (
-    "Every run, best test score first; of many runs the best ones, and the others on request. Runs on fractions of the "
-    "training data are in tables of their own, unless they belong to a learning curve above."
-)
-ENCODERS = "What each encoder is, where it ranks over the tasks, what it gains and what it costs."
 BEST = 20  # runs of a table that are always shown
 # (experiment, suite, groups, gain) to tables and figures
 _LAYOUTS = {
@@ -40,17 +35,12 @@ class Section:
 
     name: str
     title: str
-    about: str
+    about: str  # empty: words.j2 has it
     tables: list[Table]
     figures: list[Drawing]
-    protocols: Sequence[int]  # training protocols of its runs
+    protocol: str  # the training protocols of its runs, in words
     command: str = ""  # makes its runs
     spent: str = ""  # what they took
-
-    @property
-    def protocol(self) -> str:
-        """The training protocols of its runs, in words."""
-        return f"protocol{'s' * (len(self.protocols) > 1)} {' and '.join(map(str, self.protocols))}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +48,7 @@ class Suite:
     """Everything of one suite."""
 
     name: str
-    groups: list[Group]
+    groups: Sequence[Group]
     listed: list[Group]  # those with a table of all runs
     headline: str  # what the main experiment shows
     picture: Drawing | None
@@ -104,47 +94,50 @@ def leaderboard(
     """Compute every table that the ledger has records for. costs: of encoders, whose gains are shown against them."""
     gain, every = gains_from(ledger), groups(selection.rows)
     order = in_paper_order({group.task for group in every})
-    every.sort(key=lambda group: (group.suite, order.index(group.task)))
-    main = Experiment.load(MAIN)
-    suites = []
-    for name in dict.fromkeys(group.suite for group in every):
-        own = [group for group in every if group.suite == name]
-        newest = shown(main, own)
-        picked, known = encoders.picked(main, newest, gain), cards.cards(main, newest, gain, costs)
-        title, drawn = picture.headline(encoders.leading(main, picked), picked), picture.picture(main, name, picked)
-        table1 = encoders.table1(main, name, picked) if picked else None
-        parts = sections(name, own, gain, known, ledger=ledger)
-        suites.append(Suite(name, own, listed(own), title, drawn, table1, known, parts))
+    by_suite: defaultdict[str, list[Group]] = defaultdict(list)
+    for group in sorted(every, key=lambda group: (group.suite, order.index(group.task))):
+        by_suite[group.suite].append(group)
+    suites = [_suite(name, own, gain, costs, ledger) for name, own in by_suite.items()]
     return Leaderboard(command, suites, selection, failures)
 
 
-def sections(
-    suite: str, groups: Sequence[Group], gain: Gains, known: Sequence[cards.Card], *, ledger: Path
-) -> list[Section]:
+def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost], ledger: Path) -> Suite:
     """The encoders, a section for each experiment that has enough runs, worth against cost, slices of test, all runs.
 
     An experiment shows the runs of the newest training protocol that it has records of; `All runs` has the others too.
     """
-    main = shown(Experiment.load(MAIN), groups)
-    overview = [cards.overview(suite, known)] if known else []
-    parts = [_section("encoders", "Encoders", ENCODERS, (overview, []), main)]
+    main = Experiment.load(MAIN)
+    newest = shown(main, groups)
+    picked = encoders.picked(main, newest, gain)
+    known = cards.cards(main, picked, gain, costs)
+    parts = [_section("encoders", "Encoders", "", ([cards.overview(suite, known)] if known else [], []), newest)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
-        newest = shown(experiment, groups)
-        made = _LAYOUTS[experiment.layout](experiment, suite, newest, gain)
+        own = shown(experiment, groups)
+        made = _LAYOUTS[experiment.layout](experiment, suite, own, gain)
         command = f"elmo-bench sweep experiment={experiment.name} suite={suite}" if suite in choices("suite") else ""
-        rows = [row for group in newest for row in group.rows if experiment.variant_of(row.spec)]
-        section = _section(experiment.name, experiment.caption, experiment.about, made, newest)
-        parts.append(replace(section, command=command, spent=spent(rows) if rows else ""))
+        rows = [row for group in own for row in group.rows if experiment.variant_of(row.spec)]
+        took = spent(rows) if rows else ""
+        parts.append(_section(experiment.name, experiment.caption, experiment.about, made, own, command, took))
     parts += [
-        _section("worth", cards.TITLE, cards.ABOUT, cards.worth(suite, known), main),
-        _section("slices", "Slices of test", slices.ABOUT, (slices.made(suite, groups, ledger), []), main),
-        _section("runs", "All runs", ALL_RUNS, ([_runs(group, gain) for group in listed(groups)], []), groups),
+        _section("worth", cards.TITLE, "", cards.worth(suite, known), newest),
+        _section("slices", "Slices of test", "", (slices.made(suite, groups, ledger), []), newest),
+        _section("runs", "All runs", "", ([_runs(group, gain) for group in listed(groups)], []), groups),
     ]
-    return [section for section in parts if section.tables]
+    return Suite(
+        suite,
+        groups,
+        listed(groups),
+        encoders.headline(encoders.leading(main, picked), picked),
+        encoders.picture(main, suite, picked),
+        encoders.table1(main, suite, picked) if picked else None,
+        known,
+        [section for section in parts if section.tables],
+    )
 
 
-def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Group]) -> Section:
-    return Section(name, title, about, *made, sorted({row.spec.protocol for group in groups for row in group.rows}))
+def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Group], *more: str) -> Section:
+    own = sorted({row.spec.protocol for group in groups for row in group.rows})
+    return Section(name, title, about, *made, f"protocol{'s' * (len(own) > 1)} {' and '.join(map(str, own))}", *more)
 
 
 def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:

@@ -109,11 +109,7 @@ class Row:
 
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
-        return self._summaries[split]
-
-    @cached_property
-    def _summaries(self) -> dict[str, Summary]:
-        return {split: summarise(self.scores(split).values()) for split in ("dev", "test")}
+        return summarise(self.scores(split).values())
 
     def cost(self, key: str) -> float:
         """Mean over seeds of one entry of `cost`."""

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, sqrt
 from statistics import fmean, stdev, variance
-from typing import NamedTuple
 
 import numpy as np
 
@@ -88,31 +87,14 @@ class Variance:
     df: float
 
 
-class OverItems(NamedTuple):
-    """A difference of two mean scores, and what its items say of it."""
-
-    mean: float
-    variance: Variance  # over items, without what differs between seeds
-    noise: tuple[float, ...]  # the variance of its seeds by single items: of each mean, or of paired differences
-
-
 @dataclass(frozen=True)
 class Difference:
     """A difference of two means, and what its uncertainty consists of."""
 
     mean: float
     seeds: tuple[Variance, ...]  # of the mean of each arm, or, with paired seeds, of the mean difference
-    items: Variance
+    items: Variance  # without what differs between seeds
     noise: float = 0.0  # what single seeds did with single items: it is part of the variance of the seeds
-
-    @classmethod
-    def of(cls, items: OverItems, seeds: tuple[Variance, ...]) -> "Difference":
-        """`seeds`: the variance of each mean over seeds (`over_seeds`), or of the mean of paired differences.
-
-        It is at least what single items show: by chance three seeds may score closer together than that allows.
-        """
-        raised = (replace(own, value=max(own.value, least)) for own, least in zip(seeds, items.noise, strict=True))
-        return cls(items.mean, tuple(raised), items.variance, sum(items.noise))
 
     @property
     def error(self) -> float:
@@ -168,20 +150,23 @@ def mean_interval(differences: Sequence[Difference]) -> tuple[float, float]:
     return mean - reach, mean + reach
 
 
-def over_items(
+def difference(
     ours: np.ndarray,
     theirs: np.ndarray,
     score: Score,
+    seeds: Sequence[Variance],
     clusters: np.ndarray | None = None,
     *,
     paired: bool = False,
-) -> OverItems:
-    """Of the mean scores over seeds, from counts of the same items.
+) -> Difference:
+    """Of the mean scores over seeds, from counts of the same items and what the scores vary over seeds.
 
     `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]; `paired`: the same seeds in the same order, which
     trained on the same subsets. `clusters` [items] are whole numbers, equal for items that were drawn together;
-    default: each item on its own. Source: Efron and Stein (1981), The jackknife estimate of variance, Annals of
-    Statistics 9. Raises ValueError for different items or fewer than two clusters.
+    default: each item on its own. `seeds`: of each mean, or of the mean of paired differences (`over_seeds`); at least
+    what single items show is taken, as by chance three seeds may score closer together than that allows. Source: Efron
+    and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9. Raises ValueError for different items
+    or fewer than two clusters.
     """
     if ours.shape[1:] != theirs.shape[1:]:
         raise ValueError(f"counts of shape {ours.shape} against {theirs.shape}")
@@ -190,12 +175,13 @@ def over_items(
         raise ValueError("a variance over items needs at least two clusters of them")
     gap = arms[0].mean(axis=1, keepdims=True) - arms[1].mean(axis=1, keepdims=True)
     varied = [arms[0] - arms[1]] if paired else arms
-    noise = tuple(
+    noise = [
         _spread(each - each.mean(axis=1, keepdims=True)) / each.shape[1] / max(1, each.shape[1] - 1) for each in varied
-    )
+    ]
     items = max(0.0, _spread(gap) - sum(noise))
     mean = float(score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean())
-    return OverItems(mean, Variance(items, len(arms[0]) - 1), noise)
+    raised = tuple(replace(own, value=max(own.value, least)) for own, least in zip(seeds, noise, strict=True))
+    return Difference(mean, raised, Variance(items, len(arms[0]) - 1), sum(noise))
 
 
 def _spread(left_out: np.ndarray) -> float:

@@ -1,18 +1,17 @@
 """Slices of test: each encoder on words that training or the static vectors lack, from the outcomes of its records."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 
-import numpy as np
-
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes, slices_of
-from elmo_bench.ledger.outcomes import Formula, Outcomes
-from elmo_bench.reporting.gains import formula_of, over_baseline
+from elmo_bench.ledger import RunPaths, of_split, read_outcomes, slices_of
+from elmo_bench.ledger.outcomes import Outcomes
+from elmo_bench.reporting.gains import formula_of, over_baseline, tested
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.significance import Difference, over_items, over_seeds, summarise
+from elmo_bench.reporting.significance import summarise
 from elmo_bench.reporting.table import ROW, Line, Table, interval, make_table, number, seeds, spread
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
@@ -25,13 +24,8 @@ TITLES = {
     "novector": "a word without a static vector",
     "vector": "every word has a static vector",
 }
-ABOUT = (
-    "The scores of finished runs on parts of test. A slice has the units with such a word: what the task's metric "
-    "counts (entities, chains, words) or else whole examples. The share is of gold units. Scores of two slices are of "
-    "different units, so compare encoders within a slice. Exploratory: no verdicts."
-)
 
-Slices = dict[str, list[Outcomes]]  # of a row: the outcomes of each seed, by slice
+Slices = dict[str, dict[str, Outcomes]]  # of a row: by slice, by run
 
 
 def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
@@ -57,10 +51,11 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
     for row in rows:
         how, slices = formula_of(row.newest), Slices()
         try:
-            for stored in [read_outcomes(RunPaths.of(ledger, record)) for record in row.records]:
+            for path in (RunPaths.of(ledger, record) for record in row.records):
+                stored = read_outcomes(path)
                 own = {name: part for name, part in slices_of(stored, "test").items() if how.gold_of(part)}
                 for name, part in (own | ({WHOLE: of_split(stored, "test")} if own else {})).items():
-                    slices.setdefault(name, []).append(part)
+                    slices.setdefault(name, {})[str(path.record)] = part
         except UserError as error:
             notes.append(f"Left out: {str(error).replace(f'{ledger}/', '')}")
         else:
@@ -72,32 +67,20 @@ def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Ite
     """One for each row that has this slice."""
     slices, how = {row.anchor: own for row, own in sliced}, formula_of(sliced[0][0].newest)
     for row, baseline in over_baseline([row for row, own in sliced if name in own]):
-        ours, theirs = slices[row.anchor][name], slices[baseline.anchor][name] if baseline else []
-        scores, other = ([how.score_of(outcomes) for outcomes in arm] for arm in (ours, theirs))
-        tested = _difference(how, ours, theirs) if theirs else None
-        share = how.gold_of(ours[0]) / how.gold_of(slices[row.anchor][WHOLE][0])
+        ours, theirs = slices[row.anchor][name], slices[baseline.anchor][name] if baseline else {}
+        scores, other = ([how.score_of(outcomes) for outcomes in arm.values()] for arm in (ours, theirs))
+        gold, whole = (how.gold_of(next(iter(slices[row.anchor][part].values()))) for part in (name, WHOLE))
+        bounds = None
+        with suppress(UserError):  # a single seed, other units, too few of them
+            bounds = interval(tested(ours, theirs, how, (scores, other)).interval) if theirs else None
         yield {
             ROW: row,
             "task": group.heading,
             "slice": TITLES[name],
-            "share": number(100 * share, ".1f", suffix=" %"),
+            "share": number(100 * (gold / whole), ".1f", suffix=" %"),
             "encoder": row.label,
             "seeds": seeds(row),
             "score": spread(summarise(scores), mark=row.mark),
             f"gain over {BASELINE}": number(fmean(scores) - fmean(other) if other else None, "+.2f"),
-            "95 %": interval(tested.interval) if tested else None,
+            "95 %": bounds,
         }
-
-
-def _difference(how: Formula, *arms: Sequence[Outcomes]) -> Difference | None:
-    """None for single seeds, for slices of other units, and for too few units."""
-    clusters = [each.get(CLUSTER) for arm in arms for each in arm]
-    one, other = (over_seeds([how.score_of(outcomes) for outcomes in arm]) for arm in arms)
-    same = all(each is clusters[0] or np.array_equal(each, clusters[0]) for each in clusters)  # type: ignore[arg-type]
-    if one is None or other is None or not same:
-        return None
-    left, right = (np.stack([how.counts_of(outcomes) for outcomes in arm]) for arm in arms)
-    try:
-        return Difference.of(over_items(left, right, how.score, clusters[0]), (one, other))
-    except ValueError:
-        return None

@@ -15,7 +15,7 @@ from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
-from elmo_bench.reporting.significance import Summary, relative_reduction
+from elmo_bench.reporting.significance import Summary
 from elmo_bench.spec.experiments import PaperFigures
 
 Value = float | int | str | None
@@ -79,23 +79,6 @@ _LATEX = str.maketrans({
     "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "<": "$<$", ">": "$>$", "λ": r"$\lambda$",
     "γ": r"$\gamma$", "=": "$=$", "·": r"$\cdot$", "†": r"\dag{}",
 })  # fmt: skip
-HELP = {  # by heading, for readers who do not know it
-    "95 %": "The interval of the gain: other seeds and other test items would give a gain inside it 95 times of 100.",
-    "p": "How often a difference at least this large would appear without a true one, by this test alone.",
-    "p (Holm)": "p, raised for the number of tests in its family; at most 0.05 is ahead or behind.",
-    "df": "Degrees of freedom of Student's t (Satterthwaite): few if few seeds decide, and then the interval is wide.",
-    "detectable": "The smallest true difference that such a test would find in 80 of 100 repetitions.",
-    "family": "Tests that are adjusted together: primary, decided before the runs, or exploratory.",
-    "fewer errors": "The share of the baseline's errors that disappear: 100 · gain / (100 − baseline).",
-    "± seeds": "The standard error that comes from seeds; in Tuning, the standard deviation over seeds.",
-    "± items": "The standard error that comes from the choice of test items.",
-    "n of the two": "How many seeds each of the two has.",
-    "verdict": "▲ ahead, ▼ behind: p (Holm) is at most 0.05; = tie: no difference was shown.",
-    "selectivity": "Accuracy less accuracy on control labels, which belong to words at random.",
-    "seeds": "How many runs, and which seeds; each links to its record.",
-    "mean rank": "The mean over tasks of the encoder's rank, 1 being best, with its 95 % interval.",
-    "width": "Layers of the heads, as a fraction of the paper's.",
-}
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
 
@@ -150,17 +133,33 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") 
     if gain is None:
         return dict.fromkeys([mean, "95 %", "n of the two", "fewer errors", "detectable", "p (Holm)", "verdict"])
     tested, ours, other = gain.difference, len(gain.ours.seeds), len(gain.theirs.seeds)
-    means = [row.summary(split).mean for row in (gain.ours, gain.theirs)]
     why = f"Not tested: {gain.untested}." if gain.untested else ""
     return {
         mean: Cell(signed(gain.mean), {"mean": gain.mean, "se": tested.error if tested else None}),
         "95 %": interval(tested.interval) if tested else None,
         "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
-        "fewer errors": number(relative_reduction(*means), ".1f", suffix=" %"),
+        "fewer errors": number(gain.fewer, ".1f", suffix=" %"),
         "detectable": number(tested.detectable) if tested else None,
         "p (Holm)": _p_value(gain.p_holm),
         "verdict": Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, hint=gain.said, note=why),
     }
+
+
+def judged(row: Row, gain: Gain | None) -> Cell:
+    """The test score of a row with the verdict of its gain over the baseline, if it has one."""
+    hint = f"{short(gain).text} over {BASELINE}: {gain.said}" if gain else "not converged" if row.mark else ""
+    mark, verdict = (gain.mark if gain else "") or row.mark, gain.said if gain else hint or None
+    return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=verdict)
+
+
+def short(gain: Gain) -> Cell:
+    """A gain in one decimal with its mark and its interval."""
+    low, high = gain.difference.interval if gain.difference else (None, None)
+    bounds = f"({low:.1f} to {high:.1f})" if gain.difference else ""
+    text = " ".join(filter(None, [f"{gain.mean:+.1f}", gain.mark, bounds])).replace("-", "−")
+    return Cell(
+        text, {"mean": gain.mean, "low": low, "high": high, "verdict": gain.said}, gain.ours.anchor, hint=gain.said
+    )
 
 
 def part_cells(gain: Gain) -> Line:

@@ -6,23 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from elmo_bench.base.json import canonical
-from elmo_bench.reporting.canvas import FAINT, GRID, SURFACE, WIDTH, Drawing, Made, look
+from elmo_bench.reporting.canvas import GRID, SURFACE, WIDTH, Drawing, Made, lanes, look
 from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import LABELS, Row
 from elmo_bench.reporting.significance import Summary, summarise
-from elmo_bench.reporting.table import (
-    Cell,
-    Line,
-    Table,
-    gain_cells,
-    make_table,
-    number,
-    printed,
-    scores,
-    signed,
-    spread,
-)
+from elmo_bench.reporting.table import Line, gain_cells, make_table, number, printed, scores, signed, spread
 from elmo_bench.spec.experiments import Experiment, Variant
 
 EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
@@ -36,7 +25,24 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
     picked = [(group, own) for group in groups if (own := rows(experiment, group))]
     pairs = [(pair[1], reference(experiment, pair, own)) for _, own in picked for pair in own]
     gains, controls = family_of(pairs, gain, split="dev"), controls_of(groups)
-    tables = [_table(experiment, group, own, gains, controls) for group, own in picked]
+    tables, over = [], experiment.over or str(experiment.reference)
+    for group, own in picked:
+        paper, lines = experiment.paper.get(group.task), list[Line]()
+        for variant, row in own:
+            its_gain, alone = gains.get(row.anchor), _own(experiment, (variant, row))
+            pooled, selective = _pooled(row) if experiment.pooled else None, selectivity(row, controls)
+            lines.append(
+                {
+                    experiment.heading: _name(experiment, (variant, row)),
+                    **scores(row, group.metric),
+                    experiment.pooled: spread(pooled) if pooled else None,
+                    "selectivity": spread(selective) if selective else None,
+                    **gain_cells(its_gain, over, split="dev"),
+                    "test gain": number(its_gain.on("test") if its_gain else None, "+.2f"),
+                    **printed(paper, variant.key if alone else None, group),
+                }
+            )
+        tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY_ON_DEV]))
     return tables, _figure(experiment, suite, picked, gains)
 
 
@@ -110,26 +116,6 @@ def _name(experiment: Experiment, pair: VariantRow) -> str:
     return pair[0].name if _own(experiment, pair) else f"{pair[1].encoder}: {pair[0].name}"
 
 
-def _table(
-    experiment: Experiment, group: Group, pairs: Sequence[VariantRow], gains: dict[str, Gain], controls: Controls
-) -> Table:
-    paper, over, lines = experiment.paper.get(group.task), experiment.over or str(experiment.reference), list[Line]()
-    for variant, row in pairs:
-        gain, own, told = gains.get(row.anchor), selectivity(row, controls), _own(experiment, (variant, row))
-        lines.append(
-            {
-                experiment.heading: _name(experiment, (variant, row)),
-                **scores(row, group.metric),
-                **({experiment.pooled: _pooled(row)} if experiment.pooled else {}),
-                "selectivity": spread(own) if own else None,
-                **gain_cells(gain, over, split="dev"),
-                "test gain": number(gain.on("test") if gain else None, "+.2f"),
-                **printed(paper, variant.key if told else None, group),
-            }
-        )
-    return make_table(*group.titles(experiment), lines, notes=[EXPLORATORY_ON_DEV])
-
-
 def _figure(
     experiment: Experiment, suite: str, picked: Sequence[tuple[Group, list[VariantRow]]], gains: dict[str, Gain]
 ) -> list[Drawing]:
@@ -158,7 +144,7 @@ def _figure(
     message = f"{experiment.caption}: {said}the largest is {signed(most.mean, 1)} points ({where}; {group.label()})"
 
     def paint(axes: Axes) -> None:
-        axes.axvline(0, color=FAINT, linewidth=1)
+        lanes(axes, [name for name, _ in lines])
         for y, gain in ((y, gain) for y, (_, gain) in enumerate(lines) if gain):
             (colour, marker), reference = looks[gain.ours.encoder], gain.theirs.summary("dev")
             axes.fill_betweenx((y - 0.5, y + 0.5), -(reference.sd or 0), reference.sd or 0, color=GRID, linewidth=0)
@@ -166,12 +152,9 @@ def _figure(
                 axes.plot(score - reference.mean, y, "o", color=colour, markersize=3.5, alpha=0.55)
             face = SURFACE if gain.verdict in ("tie", "") else colour
             axes.plot(gain.mean, y, marker, color=colour, markerfacecolor=face, markeredgewidth=1.6, markersize=10)
-        axes.set_yticks(range(len(lines)), [name for name, _ in lines])
         for tick, (_, drawn) in zip(axes.get_yticklabels(), lines, strict=True):
             tick.set_fontweight("normal" if drawn else "bold")
         axes.set_ylim(len(lines) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
         below = "grey: ± one standard deviation of its seeds; hollow: a tie or not tested"
         axes.set_xlabel(f"points from {over} on dev\n{below}")
 
@@ -181,12 +164,12 @@ def _figure(
     return [Drawing(stem, title, f"{message}. {alt}.", paint, message=message, size=size)]
 
 
-def _pooled(row: Row) -> Cell:
-    """The score on dev and test together, from the counts in the scores of both."""
+def _pooled(row: Row) -> Summary | None:
+    """The score on dev and test together, from the counts in the scores of both; None without these."""
     how, pooled = formula_of(row.newest), []
     for record in row.records:
         dev, test = record["scores"]["dev"]["overall"], record["scores"]["test"]["overall"]
         if not {*how.outcomes} <= dev.keys() & test.keys():
-            return Cell()
+            return None
         pooled.append(how.score_of({name: np.array([dev[name], test[name]]) for name in how.outcomes}))
-    return spread(summarise(pooled))
+    return summarise(pooled)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.reporting import cards
+from elmo_bench.reporting import cards, encoders
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row
 from elmo_bench.spec.config import choices
@@ -23,7 +23,8 @@ def test_an_encoder_is_ranked_if_it_is_converged_on_every_task(tmp_path, compare
         add(tmp_path, "ner", "mybert", seed)
         add(tmp_path, "ner", "random", seed)
         stuck(tmp_path, "snli", "random", seed)
-    every = cards.cards(TABLE1, *compared(), [])
+    own, gain = compared()
+    every = cards.cards(TABLE1, encoders.picked(TABLE1, own, gain), gain, [])
     assert [(card.name, card.rank and card.rank.mean) for card in every] == [
         ("elmo", 1), ("glove", 2), ("none", 3), ("mybert", None), ("random", None),
     ]  # fmt: skip
@@ -47,7 +48,7 @@ def test_chance_is_the_most_frequent_gold_label_or_no_answer(make_record):
         test = {"overall": {metric: 1.0}, "by_type": {name: {"gold": count} for name, count in gold.items()}}
         record = make_record(metric=metric, scores={"dev": test, "test": test})
         [group] = groups([Row(RunSpec(**record["spec"]), (record,), "elmo")])
-        return group.chance, group.chance_said
+        return group.chance
 
     assert chance("accuracy", yes=30, no=70) == (70, "always “no”")
     assert chance("f1", PER=3) == (0, "no answer")

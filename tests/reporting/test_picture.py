@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from elmo_bench.reporting import encoders, picture
+from elmo_bench.reporting import encoders
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import PAPER, add, texts
 
@@ -33,7 +33,7 @@ def test_the_headline_says_which_gains_hold(verdicts, said):
         of(group=of(info=of(title=title)), gains={"elmo": of(verdict=verdict, mean=mean)})
         for title, (verdict, mean) in verdicts.items()
     ]
-    assert picture.headline("elmo", picked) == said
+    assert encoders.headline("elmo", picked) == said
 
 
 def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path, compared):
@@ -46,7 +46,7 @@ def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path
     picked = encoders.picked(TABLE1, own, gain)
     table = encoders.table1(TABLE1, "open", picked)
     assert table.columns[2:6] == ["glove", "elmo_word", "elmo", "mybert"]  # no control, nor what has fewer tasks
-    drawn = picture.picture(TABLE1, "open", picked)
+    drawn = encoders.picture(TABLE1, "open", picked)
     for line in texts(table):
         word, context, whole = (line[name].split(" ")[0] for name in (
             "word vector: elmo_word − glove", "context: elmo − elmo_word", "gain: elmo − glove"))  # fmt: skip

@@ -7,10 +7,9 @@ import pytest
 from scipy.stats import norm
 
 from elmo_bench.ledger import read_all
-from elmo_bench.reporting.gains import ALPHA, gains_from
-from elmo_bench.reporting.ranks import Rank, letters_of, ranks_of, standings
+from elmo_bench.reporting.gains import ALPHA, Rank, gains_from, letters_of, ranks_of, standings
 from elmo_bench.reporting.rows import select
-from elmo_bench.reporting.significance import Difference, holm, mean_interval, over_items, over_seeds
+from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.ledgers import add
 
 REPETITIONS = 200
@@ -52,7 +51,7 @@ def simulated(rng, skills, *, items=120, seeds=3):
     means = [score(arm.sum(axis=1)) for arm in arms]
     spread = [over_seeds(list(mean)) for mean in means]
     pairs = combinations(range(len(skills)), 2)
-    tests = {(i, j): Difference.of(over_items(arms[i], arms[j], score), (spread[i], spread[j])) for i, j in pairs}
+    tests = {(i, j): difference(arms[i], arms[j], score, (spread[i], spread[j])) for i, j in pairs}
     return {number: float(mean.mean()) for number, mean in enumerate(means)}, tests
 
 

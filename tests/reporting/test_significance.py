@@ -12,8 +12,8 @@ from elmo_bench.ledger.outcomes import formula
 from elmo_bench.reporting.significance import (
     Difference,
     Variance,
+    difference,
     holm,
-    over_items,
     over_seeds,
     relative_reduction,
     summarise,
@@ -21,6 +21,7 @@ from elmo_bench.reporting.significance import (
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
 NONE = Variance(0.0, 9)
+SEEDS = NONE, NONE
 
 
 def right(*seeds):
@@ -30,7 +31,7 @@ def right(*seeds):
 
 def test_of_single_items_it_is_the_variance_of_a_mean():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 1, 1]
-    over = over_items(right(ours), right(theirs), ACCURACY.score).variance
+    over = difference(right(ours), right(theirs), ACCURACY.score, SEEDS).items
     gaps = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
     assert over.value == pytest.approx(variance(gaps) / 6, rel=1e-12)
     assert over.df == 5
@@ -38,7 +39,7 @@ def test_of_single_items_it_is_the_variance_of_a_mean():
 
 def test_of_clusters_it_is_the_variance_of_their_means():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 1]
-    over = over_items(right(ours), right(theirs), ACCURACY.score, np.array([4, 7, 4, 2, 2, 7])).variance
+    over = difference(right(ours), right(theirs), ACCURACY.score, SEEDS, np.array([4, 7, 4, 2, 2, 7])).items
     gaps = [100 * mean for mean in (0.5, 0.0, 0.5)]  # clusters 4, 7 and 2
     assert over.value == pytest.approx(variance(gaps) / 3, rel=1e-12)
     assert over.df == 2
@@ -53,7 +54,7 @@ def test_of_a_ratio_it_is_what_the_bootstrap_says():
         return np.stack([correct, correct + rng.integers(0, 2, (2, 400)), np.broadcast_to(gold, (2, 400))], axis=2)
 
     ours, theirs = system().astype(float)[:1], system().astype(float)[:1]
-    over = over_items(ours, theirs, F1.score).variance
+    over = difference(ours, theirs, F1.score, SEEDS).items
     drawn = rng.multinomial(400, np.full(400, 1 / 400), size=4000).astype(float)  # [rounds, items]
     gaps = [F1.score(np.einsum("ri,sik->rsk", drawn, side)).mean(axis=1) for side in (ours, theirs)]
     assert over.value == pytest.approx((gaps[0] - gaps[1]).var(), rel=0.1)
@@ -61,10 +62,10 @@ def test_of_a_ratio_it_is_what_the_bootstrap_says():
 
 def test_seeds_vary_at_least_as_much_as_their_items_show():
     ours, theirs = right([1, 1, 0, 0], [0, 0, 1, 1]), right([1, 0, 0, 0])  # two seeds with 50 %, on other items
-    difference = Difference.of(over_items(ours, theirs, ACCURACY.score), (Variance(0.0, 1), Variance(3.0, 2)))
+    least = difference(ours, theirs, ACCURACY.score, (Variance(0.0, 1), Variance(3.0, 2)))
     noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
-    assert difference.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
-    assert difference.mean == 25.0
+    assert least.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
+    assert least.mean == 25.0
 
 
 def subsets(rng, *, better, paired):
@@ -74,8 +75,7 @@ def subsets(rng, *, better, paired):
     arms = (rng.random((2, 3, 500)) < np.clip(chance + shift, 0, 1)).astype(float)
     scores = 100 * arms.mean(axis=2)
     seeds = [scores[0] - scores[1]] if paired else [*scores]
-    items = over_items(right(*arms[0]), right(*arms[1]), ACCURACY.score, paired=paired)
-    return Difference.of(items, tuple(map(over_seeds, seeds))).p
+    return difference(right(*arms[0]), right(*arms[1]), ACCURACY.score, [*map(over_seeds, seeds)], paired=paired).p
 
 
 def test_pairing_by_seed_keeps_the_rate_of_false_alarms_and_finds_more():
@@ -90,24 +90,24 @@ def test_pairing_by_seed_keeps_the_rate_of_false_alarms_and_finds_more():
 
 def test_other_items_and_a_single_cluster_are_refused():
     with pytest.raises(ValueError, match="against"):
-        over_items(right([1, 0]), right([1, 0, 1]), ACCURACY.score)
+        difference(right([1, 0]), right([1, 0, 1]), ACCURACY.score, SEEDS)
     with pytest.raises(ValueError, match="at least two clusters"):
-        over_items(right([1, 0]), right([1, 1]), ACCURACY.score, np.array([3, 3]))
+        difference(right([1, 0]), right([1, 1]), ACCURACY.score, SEEDS, np.array([3, 3]))
 
 
 def test_with_seeds_alone_it_is_welchs_test():
     ours, theirs = [61.0, 63.5, 64.0, 60.2], [58.0, 59.0, 63.0]
     gap = float(np.mean(ours) - np.mean(theirs))
-    difference = Difference(gap, (over_seeds(ours), over_seeds(theirs)), NONE)
+    own = Difference(gap, (over_seeds(ours), over_seeds(theirs)), NONE)
     welch = ttest_ind(ours, theirs, equal_var=False)
-    assert difference.p == pytest.approx(welch.pvalue, rel=1e-9)
-    assert difference.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
-    assert difference.df == pytest.approx(welch.df, rel=1e-9)
+    assert own.p == pytest.approx(welch.pvalue, rel=1e-9)
+    assert own.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
+    assert own.df == pytest.approx(welch.df, rel=1e-9)
 
 
 def test_what_could_be_detected():
-    difference = Difference(0.0, (Variance(0.5, 1e9), Variance(0.5, 1e9)), Variance(3.0, 1e9))
-    assert difference.detectable == pytest.approx(2 * (norm.ppf(0.975) + norm.ppf(0.8)), rel=1e-6)  # 80 % power, z test
+    own = Difference(0.0, (Variance(0.5, 1e9), Variance(0.5, 1e9)), Variance(3.0, 1e9))
+    assert own.detectable == pytest.approx(2 * (norm.ppf(0.975) + norm.ppf(0.8)), rel=1e-6)  # 80 % power, z test
 
 
 def test_how_many_items_would_detect_a_difference():
@@ -124,8 +124,8 @@ def test_how_many_items_would_detect_a_difference():
 
 @pytest.mark.parametrize(("mean", "p"), [(0.0, 1.0), (0.1, 0.0)])
 def test_without_any_variance_equal_is_equal(mean, p):
-    difference = Difference(mean, (NONE, NONE), NONE)
-    assert (difference.p, difference.df, difference.interval) == (p, float("inf"), (mean, mean))
+    own = Difference(mean, (NONE, NONE), NONE)
+    assert (own.p, own.df, own.interval) == (p, float("inf"), (mean, mean))
 
 
 def test_a_simulated_null_is_rejected_seldom_and_an_effect_is_found():

@@ -26,7 +26,7 @@ from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard, Suite
 from elmo_bench.reporting.rows import Row
-from elmo_bench.reporting.table import HELP, Line, Table, make_table, number, signed, to_csv, to_latex, to_markdown
+from elmo_bench.reporting.table import Line, Table, make_table, number, signed, to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
 MINUTES, MINUTES_END = "<!-- minutes: make report writes them -->", "<!-- /minutes -->"  # a run's, by task
@@ -183,7 +183,6 @@ def _content(board: Leaderboard, said: Mapping[str, Findings]) -> dict[str, Any]
         "board": board,
         "findings": {suite.name: said.get(suite.name, Findings()) for suite in board.suites},
         "data_of": data_of,
-        "help": HELP,
         "signed": signed,
         "cost_cells": cost_cells,
         "machines": machines(record for row in board.selection.rows for record in row.records),
