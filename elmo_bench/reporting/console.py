@@ -48,7 +48,7 @@ def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: s
             f"{len(row.seeds)} ({', '.join(map(str, row.seeds))})",
             f"{row.newest['parameters']['trainable']:,}",
             f"{row.cost('tokens_per_second'):,.0f}",
-            f"{row.cost('seconds') / 60:.1f}",
+            f"{row.minutes:.1f}",
         ]
         for row, label in shown
     ]
@@ -140,7 +140,7 @@ def rows_of(rows: Iterable[Current]) -> list[dict[str, Any]]:
             for record in row.records
         }
         own = (spec.suite, spec.task, spec.encoder, spec.size, row.newest["hash"], spec.label)
-        data, minutes = (spec.contents or {}).get("data", ""), row.cost("seconds") / 60
+        data, minutes = (spec.contents or {}).get("data", ""), row.minutes
         published_rows.append(Row(*own, data, scored.mean, scored.sd, minutes, seeds)._asdict())
     return published_rows
 

@@ -11,7 +11,7 @@ from elmo_bench.reporting import cards, curves, encoders, layers, slices, varian
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
-from elmo_bench.reporting.rows import Row, Selection, of_newest_protocol
+from elmo_bench.reporting.rows import Row, Selection, minutes_of, of_newest_protocol
 from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
@@ -174,7 +174,7 @@ def _runs(group: Group, gain: Gains) -> Table:
             **gain_cells(gains.get(row.anchor)),
             "trainable": number(row.newest["parameters"]["trainable"], ","),
             "tokens/s": number(row.cost("tokens_per_second"), ",.0f"),
-            "minutes a run": number(row.cost("seconds") / 60, ".1f"),
+            "minutes a run": number(row.minutes, ".1f"),
             **printed(paper, None if row.changes else row.spec.encoder, group),
         }
         for row in group.rows
@@ -186,13 +186,12 @@ def _runs(group: Group, gain: Gains) -> Table:
 def spent(rows: Sequence[Row]) -> str:
     """A sentence: the core-hours of their runs on processors, and the hours on each kind of GPU.
 
-    A core-hour is an hour of wall time for each thread. Several runs may have shared a GPU, each with all of its hours.
+    A core-hour is an hour of processor time. Several runs may have shared a GPU, each with all of its hours.
     """
     hours: defaultdict[str, float] = defaultdict(float)
     records = [record for row in rows for record in row.records]
-    for environment, cost in ((record["environment"], record["cost"]) for record in records):
-        on_gpu = environment["device"] != "cpu"
-        unit = f"hours on {environment['device']}" if on_gpu else "core-hours"
-        hours[unit] += cost["seconds"] / 3600 * (1 if on_gpu else environment["threads"])
+    for record in records:
+        device = record["environment"]["device"]
+        hours["core-hours" if device == "cpu" else f"hours on {device}"] += minutes_of(record) / 60
     amounts = " and ".join(f"{number:,.1f} {unit}" for unit, number in sorted(hours.items()))
     return f"{len(records):,} runs took {amounts}." if len(records) > 1 else f"The run took {amounts}."

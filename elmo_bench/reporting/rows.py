@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
@@ -111,9 +112,19 @@ class Row:
         """The main score over seeds."""
         return summarise(self.scores(split).values())
 
+    @property
+    def minutes(self) -> float:
+        """What one of its runs takes, the mean."""
+        return fmean(map(minutes_of, self.records))
+
     def cost(self, key: str) -> float:
         """Mean over seeds of one entry of `cost`."""
         return summarise(record["cost"][key] for record in self.records).mean  # type: ignore[literal-required]
+
+
+def minutes_of(record: Record) -> float:
+    """What a run takes: on a GPU wall time, else the processor time of all threads, in which no pause counts."""
+    return record["cost"]["seconds" if record["environment"]["device"] != "cpu" else "cpu_seconds"] / 60
 
 
 class Selection(NamedTuple):

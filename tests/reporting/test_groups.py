@@ -50,14 +50,14 @@ def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path, grou
     assert {part.any_amount.stem for part in parts} == {"open-ner"}
 
 
-def test_core_hours_count_threads_and_hours_of_a_gpu_do_not(tmp_path, grouped):
+def test_core_hours_are_processor_time_and_hours_of_a_gpu_are_not(tmp_path, grouped):
     for seed in (0, 1):
         add(tmp_path, "ner", "glove", seed)
     [group] = grouped()
     one, two = group.rows[0].records
-    one["cost"]["seconds"] = two["cost"]["seconds"] = 3600.0
-    one["environment"] = one["environment"] | {"device": "cpu", "threads": 4}
-    two["environment"] = two["environment"] | {"device": "NVIDIA H100", "threads": 4}
+    for record in (one, two):
+        record["cost"] |= {"seconds": 3600.0, "cpu_seconds": 4 * 3600.0}
+    two["environment"] = two["environment"] | {"device": "NVIDIA H100"}
     assert spent(group.rows) == "2 runs took 4.0 core-hours and 1.0 hours on NVIDIA H100."
 
 

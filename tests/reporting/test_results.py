@@ -65,7 +65,7 @@ def test_published_rows_are_read_again(tmp_path, monkeypatch):
     console.rows.cache_clear()
     [row] = console.rows().values()
     assert row.hash == records[0]["hash"]
-    assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.5)
+    assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.475)
     scores = {str(r["seed"]): r["scores"]["test"]["overall"]["f1"] for r in records}
     assert {seed: each["test"] for seed, each in row.seeds.items()} == scores
     assert row.seeds["1"]["processor"] == "A processor"

@@ -25,7 +25,7 @@ from elmo_bench.reporting.findings import Findings, findings
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard, Suite
-from elmo_bench.reporting.rows import Row
+from elmo_bench.reporting.rows import Row, minutes_of
 from elmo_bench.reporting.table import Line, Table, make_table, number, signed, to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
@@ -104,12 +104,12 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
 
 
 def _minutes(suite: Suite, table1: Table) -> Table:
-    """Mean processor time of the runs in table 1, and the memory that one of them took at most."""
+    """Mean minutes of the runs in table 1, and the memory that one of them took at most."""
     shown = {cell.run for line in table1.rows for cell in line}
     lines: list[Line] = []
     for group in suite.groups:
         if own := {row.encoder: row for row in group.rows if row.anchor in shown}:
-            times = {name: own[name].cost("cpu_seconds") / 60 if name in own else None for name in table1.columns}
+            times = {name: own[name].minutes if name in own else None for name in table1.columns}
             peak = max(record["cost"]["peak_memory_mib"] for row in own.values() for record in row.records)
             line: Line = {"minutes": group.heading} | {name: number(time, ".1f") for name, time in times.items()}
             lines.append(line | {"memory, at most": number(peak / 1024, ".1f", suffix=" GiB")})
@@ -198,7 +198,7 @@ def _content(board: Leaderboard, said: Mapping[str, Findings]) -> dict[str, Any]
 
 def machines(records: Iterable[Record]) -> list[str]:
     """How many runs came from which hardware and code, and the hours they took."""
-    seconds: dict[str, list[int]] = {}
+    minutes: dict[str, list[float]] = {}
     for record in records:
         where = record["environment"]
         parts = [
@@ -208,10 +208,10 @@ def machines(records: Iterable[Record]) -> list[str]:
             (f"commit {where['commit'][:10]}" if where["commit"] else "no git commit")
             + (" with uncommitted changes" if where["dirty"] else ""),
         ]
-        seconds.setdefault(", ".join(parts), []).append(round(record["cost"]["seconds"]))
-    every = [each for own in seconds.values() for each in own]
-    lines = [f"{place}: {counted(len(own))}, {sum(own) / 3600:.1f} hours" for place, own in sorted(seconds.items())]
-    total = f"In total: {counted(len(every))}, {sum(every) / 3600:.1f} hours of computing"
+        minutes.setdefault(", ".join(parts), []).append(minutes_of(record))
+    every = [each for own in minutes.values() for each in own]
+    lines = [f"{place}: {counted(len(own))}, {sum(own) / 60:.1f} hours" for place, own in sorted(minutes.items())]
+    total = f"In total: {counted(len(every))}, {sum(every) / 60:.1f} hours of computing"
     return [*lines, total] if len(lines) > 1 else lines
 
 
@@ -252,7 +252,7 @@ def _facts(row: Row, group: Group) -> dict[str, str]:
         "parameters": f"{sizes['trainable']:,} trainable, {sizes['frozen']:,} frozen",
         "best epoch": ", ".join(epochs),
         "converged": f"{row.converged} of {len(row.records)} seeds, protocol {row.spec.protocol}",
-        "cost": f"{row.cost('seconds') / 60:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run",
+        "cost": f"{row.minutes:.1f} minutes, {row.cost('peak_memory_mib'):,.0f} MiB, a run",
         "made": ", ".join([newest["created"][:10], *(environment[key] for key in ("cpu", "device", "precision"))]),
     }
 
