@@ -53,7 +53,7 @@ def parse(options: Sequence[str]) -> list[Override]:
 @cache
 def _overrides(given: str) -> list[Override]:
     """What Hydra makes of an option; nothing if it cannot read it."""
-    with suppress(OverrideParseException):
+    with suppress(OverrideParseException, RecursionError):
         return [each for each in OverridesParser.create().parse_overrides([given]) if each.key_or_group]
     return []
 
