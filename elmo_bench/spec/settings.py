@@ -13,6 +13,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.json import canonical
 from elmo_bench.spec.config import choices, reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted
 
@@ -169,6 +170,14 @@ def check_options(config: DictConfig) -> None:
             value = OmegaConf.select(config, option)
             if not (option in _NULL if value is None else fits(value)):
                 raise UserError(f"{option}={value}: give {wanted}{', or null' if option in _NULL else ''}")
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    for option, value in dotted(given).items():
+        try:
+            canonical(value)
+        except ValueError:
+            raise UserError(f"{option}={value}: give a finite number") from None
+    if OmegaConf.select(config, RATE) == 0:
+        raise UserError(f"{RATE}=0: nothing would be learned. Give a number above 0.")
     data = config.data
     if data.least_steps is not None and data.max_train is not None and data.train_fraction == 1:
         raise UserError(

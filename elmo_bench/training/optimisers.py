@@ -121,7 +121,7 @@ def construct(where: str, known: Mapping[str, Any], options: Mapping[str, Any], 
     """
     arguments = dict(options)
     name = arguments.pop("name", None)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         names = sorted([*known, LINEAR] if known is SCHEDULES else known)
         raise UserError(f"{where}.name={name}: unknown name. Choose one of: {', '.join(names)}.")
     try:
