@@ -140,6 +140,8 @@ def _filters(value: Any) -> bool:
 _COUNT, _POSITIVE, _SHARE = _number(1, whole=True), _number(0, above=True), _number(0, 1, above=True)
 # What an option takes: (what fits, what to give, the options). Some take null, too.
 _RULES: tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...] = (
+    (lambda value: isinstance(value, str | int), "a name", ("suite.name", "task.training.schedule.name")),
+    (lambda value: isinstance(value, bool), "true or false", ("vectors.trainable", "overwrite", "predictions")),
     (_POSITIVE, "a number above 0", ("lr_scale", "task.training.clip")),
     (_number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),  # as numpy's
     (_text, "a folder, such as ./3", ("ledger", "data.root")),
@@ -158,7 +160,7 @@ _RULES: tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...] = (
     (_filters, "pairs of a width and a number of filters, such as [[3,64]]", ("task.characters.filters",)),
 )
 _NULL = (
-    "task.training.clip", "task.training.patience", "task.characters.dim", "task.characters.filters", "encoder.weights",
+    "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim", "task.characters.filters", "encoder.weights",
     VECTORS, "encoder.words", "data.root", "data.max_train", "data.least_steps", "store.max_gb",
 )  # fmt: skip
 
