@@ -35,7 +35,7 @@ from elmo_bench.pretraining.network import (
 )
 
 COUNTED = ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")
-POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip")
+POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip", "recipe.optimizer.lr")
 CHOICES = {"accelerator": ("cpu", "gpu"), "dtype": tuple(DTYPES), "recipe.precision": ("32-true", BFLOAT16),
            "recipe.schedule": ("constant", "linear", "cosine")}  # fmt: skip
 FIT = {"cells": 2048, "dropout": 0.0, "warmup": 0, "schedule": "linear", "full_from": 1.0}  # of a new softmax
@@ -54,10 +54,12 @@ def check_options(config: DictConfig) -> None:
             raise UserError(f"{key}={value}: unknown. Choose {', '.join(choices)}.")
     for key in COUNTED + POSITIVE:
         value, kinds = OmegaConf.select(config, key), (int,) if key in COUNTED else (int, float)
-        if value is not None and (not isinstance(value, kinds) or value <= 0):
+        if value is not None and (not isinstance(value, kinds) or not value > 0):
             raise UserError(f"{key}={value}: give {'a whole number from 1' if key in COUNTED else 'a number above 0'}")
-    if not isinstance(config.seed, int) or config.seed < 0:
-        raise UserError(f"seed={config.seed}: give a whole number from 0")
+    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
+        raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
+    if config.recipe.clip is None:
+        raise UserError("recipe.clip=null: give a number above 0")
     if not 0 <= config.recipe.dropout < 1:
         raise UserError(f"recipe.dropout={config.recipe.dropout}: give a number from 0 to below 1")
     if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:

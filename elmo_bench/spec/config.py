@@ -46,7 +46,7 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     for each in parse(_one_run(options, folder)):
         group, choice = each.key_or_group, each.value()
         if group != "experiment" and each.package is None and (folder / group).is_dir():
-            chosen[group] = choice if isinstance(choice, str) else spelled(choice)
+            chosen[group] = choice if isinstance(choice, str) else str(each.input_line).partition("=")[2]
         else:
             values.append(each)
     try:

@@ -13,7 +13,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.json import canonical
+from elmo_bench.base.json import canonical, parse_json
 from elmo_bench.spec.config import choices, reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted
 
@@ -175,9 +175,11 @@ def check_options(config: DictConfig) -> None:
     given: Any = OmegaConf.to_container(config, resolve=True)
     for option, value in dotted(given).items():
         try:
-            canonical(value)
+            same = value == parse_json(canonical(value), option)
         except ValueError:
-            raise UserError(f"{option}={value}: give a finite number") from None
+            same = False
+        if not same:  # a record could not have it
+            raise UserError(f"{option}={value}: give a finite number of at most 18 digits")
     if OmegaConf.select(config, RATE) == 0:
         raise UserError(f"{RATE}=0: nothing would be learned. Give a number above 0.")
     data = config.data
