@@ -243,8 +243,8 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     key = option.key_or_group
     if key in VERSIONS:
         raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
-    if key == "task.head.name":
-        raise UserError(f"{option.input_line}: a task has one head, which no option changes. Remove the option.")
+    if key in ("task.name", "task.head.name"):
+        raise UserError(f"{option.input_line}: a name that comes with task=. Remove the option.")
     if key == "encoder.name":
         _check_name(option, plain)
     *parents, last = key.split(".")

@@ -160,8 +160,9 @@ _RULES: tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...] = (
     (_filters, "pairs of a width and a number of filters, such as [[3,64]]", ("task.characters.filters",)),
 )
 _NULL = (
-    "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim", "task.characters.filters", "encoder.weights",
-    VECTORS, "encoder.words", "data.root", "data.max_train", "data.least_steps", "store.max_gb",
+    "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim",
+    "task.characters.filters", "encoder.weights", VECTORS, "encoder.words",
+    "data.root", "data.max_train", "data.least_steps", "store.max_gb",
 )  # fmt: skip
 
 
@@ -172,14 +173,7 @@ def check_options(config: DictConfig) -> None:
             value = OmegaConf.select(config, option)
             if not (option in _NULL if value is None else fits(value)):
                 raise UserError(f"{option}={value}: give {wanted}{', or null' if option in _NULL else ''}")
-    given: Any = OmegaConf.to_container(config, resolve=True)
-    for option, value in dotted(given).items():
-        try:
-            same = value == parse_json(canonical(value), option)
-        except ValueError:
-            same = False
-        if not same:  # a record could not have it
-            raise UserError(f"{option}={value}: give a finite number of at most 18 digits")
+    check_numbers(config)
     if OmegaConf.select(config, RATE) == 0:
         raise UserError(f"{RATE}=0: nothing would be learned. Give a number above 0.")
     data = config.data
@@ -203,6 +197,18 @@ def check_options(config: DictConfig) -> None:
         raise UserError(f"encoder={encoder.name} mix={mix}: the same run as {same}. Use that name.")
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
+
+
+def check_numbers(config: DictConfig) -> None:
+    """Raises UserError for a number that no record can have."""
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    for option, value in dotted(given).items():
+        try:
+            same = value == parse_json(canonical(value), option)
+        except ValueError:
+            same = False
+        if not same:
+            raise UserError(f"{option}={value}: give a finite number of at most 18 digits")
 
 
 def _check_own(config: DictConfig) -> None:

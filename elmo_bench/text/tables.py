@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,6 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _cell(cell: Any) -> str:
     if isinstance(cell, list) and all(isinstance(word, str | int) for word in cell):
         return line_of(map(str, cell))
-    if cell is None or cell != cell:  # NaN, which pandas writes for a missing one
+    if cell is None or (isinstance(cell, float) and isnan(cell)):  # which pandas writes for a missing one
         return ""
     return str(cell) if isinstance(cell, str | int | float) else json.dumps(cell, default=str)
