@@ -58,6 +58,9 @@ def check_options(config: DictConfig) -> None:
         if (value := OmegaConf.select(config, key)) not in choices:
             raise UserError(f"{key}={value}: unknown. Choose {', '.join(choices)}.")
     check_numbers(config)
+    for key in ("out", "encoded", "tokenizer"):
+        if not isinstance(value := OmegaConf.select(config, key), str) and (value is not None or key == "out"):
+            raise UserError(f"{key}={value}: give a name, such as ./1")
     if lacking := [key for key in NEEDED if OmegaConf.select(config, key) is None]:
         raise UserError(f"{lacking[0]}=null: give a number")
     for key in COUNTED + POSITIVE:
