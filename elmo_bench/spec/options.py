@@ -123,10 +123,8 @@ def check_kind(option: Override, plain: DictConfig) -> None:
     except OmegaConfBaseException:  # the default is a value that the user has to give
         return
     kind = next((name for name, types in _KINDS.items() if isinstance(before, types)), None)
-    fits = value is None or isinstance(value, _KINDS.get(kind or "", object))
-    if kind == "a number" and isinstance(value, bool):
-        fits = False
-    if kind and key not in _EITHER and not fits:
+    wrong = kind and (not isinstance(value, _KINDS[kind]) or (kind == "a number" and isinstance(value, bool)))
+    if wrong and key not in _EITHER and value is not None:
         if isinstance(before, DictConfig):
             part = str(next(iter(before)))
             key, before = f"{key}.{part}", before[part]
