@@ -55,7 +55,10 @@ def read_lines(path: Path, *, longest: int | None = None, crlf: bool = False) ->
                 while cut and (rest := handle.readline(size)) and not rest.endswith(b"\n"):
                     pass
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace" if cut else "strict")
-                yield number, text.rstrip("\r\n")
+                text = text.rstrip("\r\n")
+                if number == 1 and not crlf and "\r" in text and not raw.endswith(b"\n"):
+                    raise UserError(f"{path}: its lines end in CR alone. Convert them: tr '\\r' '\\n'")
+                yield number, text
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:

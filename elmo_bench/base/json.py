@@ -61,7 +61,8 @@ def parse_json(data: bytes | str, where: str | Path) -> Any:
 def canonical(value: Any) -> str:
     """The one JSON text of plain data: keys sorted, no spaces, 1.0 as 1.
 
-    Raises ValueError for NaN and infinities, TypeError for what JSON cannot hold.
+    Raises ValueError for NaN, infinities and whole numbers of more than 64 bits, which would be read back as others,
+    and TypeError for what JSON cannot hold.
     """
     return json.dumps(_whole(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -73,6 +74,8 @@ def digest(value: Any) -> str:
 
 def _whole(value: Any) -> Any:
     """`lr=1` on the command line and `lr: 1.0` in a yaml are the same number."""
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        raise ValueError("a whole number of more than 64 bits")
     if type(value) in (str, int, bool, type(None)):  # most values: the checks below take longer
         return value
     if isinstance(value, Mapping):

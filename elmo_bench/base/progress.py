@@ -41,7 +41,7 @@ class Meter:
         if self.bar.disable and time.monotonic() - self.printed > LINE_EVERY:
             self.printed = time.monotonic()
             left = self.task.time_remaining
-            eta = "" if left is None else f"ETA {timedelta(seconds=int(left))}"
+            eta = "" if left is None else f"ETA {timedelta(seconds=int(min(left, 1e10)))}"
             console.print(f"{self.title}: step {self.steps}/{self.task.total or '?'}  {info}  {eta}", highlight=False)
 
     def skip(self) -> None:

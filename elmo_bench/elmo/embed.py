@@ -1,10 +1,10 @@
 """`elmo-bench embed`: the vectors of a text in one HDF5 file, as AllenNLP's `elmo` command wrote it."""
 
+import io
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import h5py
 from rich.filesize import decimal as readable
@@ -51,6 +51,32 @@ def windows(texts: Iterable[Text], size: Callable[[Text], int], batch: int | Non
         yield window
 
 
+class _Sink(io.FileIO):
+    """A file whose writes do not fail, since HDF5 crashes if it cannot close a file: `check` raises the first error."""
+
+    error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        try:
+            while rest and self.error is None:
+                rest = rest[super().write(rest) or 0 :]
+        except OSError as error:
+            self.error = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return size or 0
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
 def embed(source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: int | None) -> str:
     """Write the vectors of a text, one tokenised sentence a line; returns a line about the work done.
 
@@ -63,11 +89,12 @@ def embed(source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: in
     index: dict[str, str] = {}
     empty: list[int] = []
     number = 0
-    with progress("embed") as meter, atomic_write(out) as handle, h5py.File(handle.name, "w") as file:
-        try:
+    with progress("embed") as meter, atomic_write(out) as handle, _Sink(handle.name, "r+") as sink:
+        with h5py.File(sink, "w") as file:
             for some in windows(read(source), size=lambda line: len(line[1]), batch=batch):
                 for (text, words), layers in zip(some, encoder.encode([words for _, words in some]), strict=True):
                     file.create_dataset(str(number), data=MODES[mode](layers).cpu().numpy())
+                    sink.check()
                     if number < MAPPED:
                         index[text] = str(number)  # the last one of equal lines, as in AllenNLP
                     number += 1
@@ -82,10 +109,7 @@ def embed(source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: in
                 file.create_dataset(INDEX, data=[json.dumps(index)], dtype=h5py.string_dtype())
                 if repeated := number - len(index):
                     meter.say(f"{INDEX}: {repeated:,} lines are repeated; it has the last index of each")
-            file.flush()
-        except (OSError, RuntimeError):
-            os.truncate(handle.name, 0)  # HDF5 crashes if a full disk prevents closing: now there is room
-            raise
+        sink.check()
         rate = meter.tokens_per_second
     if empty:
         said = f"{len(empty):,} empty lines, the first is line {empty[0]:,}; their output has no tokens"

@@ -110,6 +110,8 @@ def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list
         for number, (word, row) in enumerate(rows.items()):
             parts = [] if ngrams is None or word == END else ngrams.buckets(word)
             vectors[number] = np.concatenate([matrix[row][None], matrix[[count + part for part in parts]]]).mean(0)
+        if not np.isfinite(vectors).all():
+            raise ValueError("a number is not finite")
     return list(rows), vectors, ngrams
 
 

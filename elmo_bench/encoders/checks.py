@@ -26,7 +26,7 @@ def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = T
         ("layers", lambda value: _is_whole(value, 1), "the number of layers, from 1"),
         ("dim", lambda value: _is_whole(value, 1), "the length of a vector, from 1"),
         ("parameters", lambda value: _is_whole(value, 0), "the number of its frozen parameters, from 0"),
-        ("device", lambda value: isinstance(value, torch.device), "a torch.device, such as torch.device('cpu')"),
+        ("device", _is_here, "a torch.device that is here, such as torch.device('cpu')"),
         ("encode", callable, "a method: sentences to a list of tensors"),
     ):
         if not hasattr(encoder, attribute):
@@ -35,8 +35,6 @@ def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = T
             raise UserError(f"{name}: the encoder's {attribute} is {value!r:.60}. Give {what}.")
     together = check_layers(encoder, texts, encoder.encode(list(texts)), name=name)
     for text, layers in zip(texts, together, strict=True):
-        if not layers.isfinite().all():
-            raise UserError(f"{name}: encode gives numbers that are not finite. Look at its weights.")
         [alone] = check_layers(encoder, [text], encoder.encode([text]), name=name)
         if not is_close(alone, layers):
             raise UserError(
@@ -46,7 +44,7 @@ def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = T
 
 
 def check_layers(encoder: Any, sentences: Sequence[Any], layers: Any, *, name: str) -> list[Tensor]:
-    """The layers of sentences. Raises UserError unless they are float32 [L, T, D] for each one."""
+    """The layers of sentences. Raises UserError unless they are float32 [L, T, D], finite and frozen, for each one."""
     if not isinstance(layers, list | tuple) or len(layers) != len(sentences):
         gave = f"{len(layers)} tensors" if isinstance(layers, list | tuple) else f"a {type(layers).__name__}"
         raise UserError(
@@ -61,6 +59,10 @@ def check_layers(encoder: Any, sentences: Sequence[Any], layers: Any, *, name: s
                 f"{name}: encode gives {gave} for a sentence of {len(sentence)} tokens. Return a float32 tensor "
                 f"{wanted}: layers, tokens, dimensions."
             )
+        if each.requires_grad:
+            raise UserError(f"{name}: encode gives vectors that need gradients. Write `with torch.no_grad():` in it.")
+    if layers and not torch.stack([each.isfinite().all() for each in layers]).all():  # a GPU is asked once
+        raise UserError(f"{name}: encode gives numbers that are not finite. Look at its weights.")
     return list(layers)
 
 
@@ -77,6 +79,10 @@ def code_of(encoder: Any) -> str:
     file = getattr(sys.modules.get(type(encoder).__module__), "__file__", None) or ""
     path = Path(file).resolve()
     return sha256_of(path) if file and any(path.is_relative_to(folder) for folder in include.folders) else ""
+
+
+def _is_here(value: object) -> bool:
+    return isinstance(value, torch.device) and (value.type != "cuda" or torch.cuda.is_available())
 
 
 def _is_whole(value: object, least: int) -> bool:

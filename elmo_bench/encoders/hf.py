@@ -51,7 +51,8 @@ class HfEncoder:
         self.model, self.tokeniser = load_model(self.folder)
         self.device, self.name = device_named(device), weights
         self.model.eval().requires_grad_(False).to(self.device)
-        self.layers, self.dim = 1 + int(self.model.config.num_hidden_layers), int(self.model.config.hidden_size)
+        with reading(weights, "a transformer with layers of one width", ""):
+            self.layers, self.dim = 1 + int(self.model.config.num_hidden_layers), int(self.model.config.hidden_size)
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.words = Pieces(self.tokeniser, name=weights)
         positions = [getattr(self.model.config, limit, None) or -1 for limit in LIMITS]  # XLNet has -1, for no limit

@@ -22,7 +22,7 @@ MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME if th
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Place = Annotated[str, Field(pattern=r"^(input|output)( \w[\w.+=-]*)?$")]
-Amount = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0, le=1e12)]
 Count = Annotated[int, Field(ge=0)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
@@ -120,7 +120,7 @@ class Kept(TypedDict):
     """The best head, without the encoder."""
 
     file: str  # relative to the record's folder
-    bytes: int  # its size
+    bytes: Count  # its size
 
 
 class Environment(TypedDict):
@@ -130,7 +130,7 @@ class Environment(TypedDict):
     platform: str  # operating system and machine
     cpu: str  # model name of the processor
     device: str  # "cpu", or the model name of the GPU
-    threads: int  # of torch, on the CPU
+    threads: Count  # of torch, on the CPU
     precision: str  # of training, such as 32-true or bf16-mixed
     packages: dict[str, str]  # version by name; without those that are not installed
     kernels: dict[str, str]  # how parts were computed that can be computed in several ways: c, torch, packed float32 …
@@ -146,7 +146,7 @@ class Record(TypedDict):
     attempt: Attempt  # 32 hex digits: the attempt that made the record
     spec: Spec
     hash: str  # 12 hex digits that identify the spec: run_hash(spec)
-    seed: int  # of everything random in the run
+    seed: Count  # of everything random in the run
     metric: str  # name of the main score in scores.*.overall
     formula: str  # name of the function from the outcomes of a split to the main score
     selected_on: Literal["dev"]  # the split that chose the epoch
@@ -171,7 +171,7 @@ class Failure(TypedDict):
     schema: Literal[3]  # SCHEMA
     attempt: Attempt  # 32 hex digits
     spec: Spec
-    seed: int  # of the run
+    seed: Count  # of the run
     error: str  # one line
     user_error: bool  # whether the input was wrong; false: anything else, which needs the traceback
     traceback: str  # Python's

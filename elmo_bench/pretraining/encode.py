@@ -42,7 +42,9 @@ OUTSIDE = -1  # the target after a sentence's end
 def shard_files(corpus: str | Sequence[str]) -> list[Path]:
     """The files of a path, a pattern, or a list of them, each once. Raises UserError if nothing matches."""
     files: list[Path] = []
-    for pattern in [corpus] if isinstance(corpus, str) else corpus:
+    for pattern in corpus if isinstance(corpus, Sequence) and not isinstance(corpus, str) else [corpus]:
+        if not isinstance(pattern, str):
+            raise UserError(f"corpus={pattern}: give a file or a pattern, such as ./1")
         paths = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
         if not paths and Path(pattern).is_file():  # notes[1].txt
             paths = [Path(pattern)]

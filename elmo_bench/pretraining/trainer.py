@@ -33,9 +33,14 @@ from elmo_bench.pretraining.network import (
     new_language_model,
     perplexity,
 )
+from elmo_bench.spec.settings import check_numbers
 
 COUNTED = ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")
-POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip")
+POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip", "recipe.optimizer.lr")
+NEEDED = (
+    "recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.clip", "recipe.dropout", "recipe.warmup",
+    "recipe.full_from", "checkpoint_minutes",
+)  # fmt: skip
 CHOICES = {"accelerator": ("cpu", "gpu"), "dtype": tuple(DTYPES), "recipe.precision": ("32-true", BFLOAT16),
            "recipe.schedule": ("constant", "linear", "cosine")}  # fmt: skip
 FIT = {"cells": 2048, "dropout": 0.0, "warmup": 0, "schedule": "linear", "full_from": 1.0}  # of a new softmax
@@ -48,16 +53,22 @@ PERPLEXITY = (
 
 
 def check_options(config: DictConfig) -> None:
-    """Raises UserError for an option that no training can have, before the long work; null is fine for a number."""
+    """Raises UserError for an option that no training can have, before the long work."""
     for key, choices in CHOICES.items():
         if (value := OmegaConf.select(config, key)) not in choices:
             raise UserError(f"{key}={value}: unknown. Choose {', '.join(choices)}.")
+    check_numbers(config)
+    for key in ("out", "encoded", "tokenizer"):
+        if not isinstance(value := OmegaConf.select(config, key), str) and (value is not None or key == "out"):
+            raise UserError(f"{key}={value}: give a name, such as ./1")
+    if lacking := [key for key in NEEDED if OmegaConf.select(config, key) is None]:
+        raise UserError(f"{lacking[0]}=null: give a number")
     for key in COUNTED + POSITIVE:
         value, kinds = OmegaConf.select(config, key), (int,) if key in COUNTED else (int, float)
-        if value is not None and (not isinstance(value, kinds) or value <= 0):
+        if value is not None and (not isinstance(value, kinds) or not value > 0):
             raise UserError(f"{key}={value}: give {'a whole number from 1' if key in COUNTED else 'a number above 0'}")
-    if not isinstance(config.seed, int) or config.seed < 0:
-        raise UserError(f"seed={config.seed}: give a whole number from 0")
+    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
+        raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
     if not 0 <= config.recipe.dropout < 1:
         raise UserError(f"recipe.dropout={config.recipe.dropout}: give a number from 0 to below 1")
     if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:

@@ -21,6 +21,7 @@ from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_index
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, Ema, History, RandomState, ShowProgress
 from elmo_bench.training.module import DataModule, HeadTraining
+from elmo_bench.training.optimisers import construct
 
 
 @dataclass
@@ -47,7 +48,9 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     main = f"dev_{trained.module.metric.main}"
     waits = training.get("patience")
     patience = [EarlyStopping(main, mode="max", patience=waits, check_on_train_epoch_end=True)] if waits else []
-    averages = [Ema(**training["ema"])] if training["ema"] else []
+    averages = []
+    if ema := training["ema"]:
+        averages = [construct("task.training.ema", {"ema": Ema}, {"name": "ema", **ema})]
     progress = ShowProgress(prepared.title)
     trained.trainer = pl.Trainer(
         accelerator=prepared.setup.accelerator,

@@ -46,19 +46,19 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
     for each in parse(_one_run(options, folder)):
         group, choice = each.key_or_group, each.value()
         if group != "experiment" and each.package is None and (folder / group).is_dir():
-            chosen[group] = choice if isinstance(choice, str) else spelled(choice)
+            chosen[group] = choice if isinstance(choice, str) else str(each.input_line).partition("=")[2]
         else:
             values.append(each)
-    plain = _composed(name, tuple(chosen.items()), folder)
-    config = copy.deepcopy(plain)
     try:
+        plain = _composed(name, tuple(chosen.items()), folder)
+        config = copy.deepcopy(plain)
         for each in values:
             _set(config, each, plain)
         OmegaConf.resolve(config)
         OmegaConf.to_container(config, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise UserError(f"{error.full_key} has no value; give {error.full_key}=…") from None
-    except OmegaConfBaseException as error:
+    except (OmegaConfBaseException, RecursionError) as error:
         raise UserError(f"{name}: {_first_line(error)}") from None
     return config
 
@@ -213,7 +213,7 @@ def _loaded(path: Path) -> tuple[DictConfig, list[Any]]:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else f"{path}"
         raise UserError(f"{where} is not YAML ({getattr(error, 'problem', error)}). Fix it.") from None
-    except (OSError, OmegaConfBaseException) as error:
+    except (OSError, OmegaConfBaseException, RecursionError) as error:
         raise UserError(f"{path}: {_first_line(error)}. Write names and values into it.") from None
     if not isinstance(own, DictConfig):
         raise UserError(f"{path}: a list, not a mapping. Write names and values into it.")
@@ -243,6 +243,8 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     key = option.key_or_group
     if key in VERSIONS:
         raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
+    if key in ("task.name", "task.head.name"):
+        raise UserError(f"{option.input_line}: a name that comes with task=. Remove the option.")
     if key == "encoder.name":
         _check_name(option, plain)
     *parents, last = key.split(".")
@@ -276,4 +278,6 @@ def _check_name(option: Override, config: DictConfig) -> None:
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "too many lists or mappings inside each other"
     return str(error).strip().splitlines()[0]

@@ -53,7 +53,7 @@ def parse(options: Sequence[str]) -> list[Override]:
 @cache
 def _overrides(given: str) -> list[Override]:
     """What Hydra makes of an option; nothing if it cannot read it."""
-    with suppress(OverrideParseException):
+    with suppress(OverrideParseException, RecursionError):
         return [each for each in OverridesParser.create().parse_overrides([given]) if each.key_or_group]
     return []
 
@@ -123,7 +123,8 @@ def check_kind(option: Override, plain: DictConfig) -> None:
     except OmegaConfBaseException:  # the default is a value that the user has to give
         return
     kind = next((name for name, types in _KINDS.items() if isinstance(before, types)), None)
-    if kind and key not in _EITHER and value is not None and not isinstance(value, _KINDS[kind]):
+    wrong = kind and (not isinstance(value, _KINDS[kind]) or (kind == "a number" and isinstance(value, bool)))
+    if wrong and key not in _EITHER and value is not None:
         if isinstance(before, DictConfig):
             part = str(next(iter(before)))
             key, before = f"{key}.{part}", before[part]

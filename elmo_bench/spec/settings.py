@@ -13,6 +13,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.json import canonical
 from elmo_bench.spec.config import choices, reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted
 
@@ -139,6 +140,8 @@ def _filters(value: Any) -> bool:
 _COUNT, _POSITIVE, _SHARE = _number(1, whole=True), _number(0, above=True), _number(0, 1, above=True)
 # What an option takes: (what fits, what to give, the options). Some take null, too.
 _RULES: tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...] = (
+    (lambda value: isinstance(value, str | int), "a name", ("suite.name", "task.training.schedule.name")),
+    (lambda value: isinstance(value, bool), "true or false", ("vectors.trainable", "overwrite", "predictions")),
     (_POSITIVE, "a number above 0", ("lr_scale", "task.training.clip")),
     (_number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),  # as numpy's
     (_text, "a folder, such as ./3", ("ledger", "data.root")),
@@ -157,8 +160,9 @@ _RULES: tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...] = (
     (_filters, "pairs of a width and a number of filters, such as [[3,64]]", ("task.characters.filters",)),
 )
 _NULL = (
-    "task.training.clip", "task.training.patience", "task.characters.dim", "task.characters.filters", "encoder.weights",
-    VECTORS, "encoder.words", "data.root", "data.max_train", "data.least_steps", "store.max_gb",
+    "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim",
+    "task.characters.filters", "encoder.weights", VECTORS, "encoder.words",
+    "data.root", "data.max_train", "data.least_steps", "store.max_gb",
 )  # fmt: skip
 
 
@@ -169,6 +173,9 @@ def check_options(config: DictConfig) -> None:
             value = OmegaConf.select(config, option)
             if not (option in _NULL if value is None else fits(value)):
                 raise UserError(f"{option}={value}: give {wanted}{', or null' if option in _NULL else ''}")
+    check_numbers(config)
+    if OmegaConf.select(config, RATE) == 0:
+        raise UserError(f"{RATE}=0: nothing would be learned. Give a number above 0.")
     data = config.data
     if data.least_steps is not None and data.max_train is not None and data.train_fraction == 1:
         raise UserError(
@@ -190,6 +197,16 @@ def check_options(config: DictConfig) -> None:
         raise UserError(f"encoder={encoder.name} mix={mix}: the same run as {same}. Use that name.")
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
+
+
+def check_numbers(config: DictConfig) -> None:
+    """Raises UserError for a number that no record can have."""
+    given: Any = OmegaConf.to_container(config, resolve=True)
+    for option, value in dotted(given).items():
+        try:
+            canonical(value)
+        except ValueError:
+            raise UserError(f"{option}={value}: give a finite number of at most 18 digits") from None
 
 
 def _check_own(config: DictConfig) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, TABLES
+from elmo_bench.text.columns import unescaped
 from elmo_bench.text.tables import Row, ending_of, files_of, read_table, write_table
 from elmo_bench.text.vocabulary import tokeniser
 
@@ -130,7 +131,7 @@ class OwnData:
             return tuple(cell)
         if not isinstance(cell, str | None):
             raise UserError(f"{where} has {cell!r:.60} where text belongs. Name another column, or fix the row.")
-        return tuple(self.cut(cell or ""))
+        return tuple(map(unescaped, self.cut(cell or "")))
 
     def labels_of(self, example: Any) -> Sequence[str]:
         """The labels of an example, for what `check_labels` counts."""

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -135,19 +136,19 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _csv(path: Path) -> list[Row]:
-    lines = [line for _, line in _lines(path)]
-    if not lines or not lines[0].strip():
+    text = "\n".join(line for _, line in _lines(path))
+    lines = io.StringIO(f"{text}\n", newline="").readlines()  # a CR alone ends a line, too, as in files of old programs
+    if not lines[0].strip():
         raise UserError(f"{path}: the first line is empty. It must have the names of the columns.")
     separator = "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
     if separator != "," and ending_of(path) == ".csv":
         note(f"columns are separated by {'semicolons' if separator == ';' else 'tabs'}", path)
     csv.field_size_limit(LARGEST)
-    table = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+    table = csv.reader(lines, delimiter=separator, strict=True)
     rows, start = [], 1  # the line that a row begins in
     try:
         names = [name.strip() for name in next(table)]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
+        _check_names(path, names)
         start = table.line_num + 1
         for cells in table:
             if cells and len(cells) != len(names):
@@ -157,6 +158,11 @@ def _csv(path: Path) -> list[Row]:
     except csv.Error as error:
         raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
     return rows
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
 
 
 def _json(path: Path) -> list[Row]:
@@ -174,6 +180,7 @@ def _parquet(path: Path) -> list[Row]:
     import pyarrow.parquet  # takes a while
 
     with reading(path, "a Parquet file"):
+        _check_names(path, pyarrow.parquet.read_schema(path).names)
         table = pyarrow.parquet.read_table(path)
         table.validate(full=True)
         about = (table.schema.metadata or {}).get(b"huggingface")  # the features, as `datasets` keeps them
@@ -228,6 +235,8 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _cell(cell: Any) -> str:
-    if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
-        return line_of(cell)
-    return "" if cell is None else cell if isinstance(cell, str) else json.dumps(cell, default=str)
+    if isinstance(cell, list) and all(isinstance(word, str | int) for word in cell):
+        return line_of(map(str, cell))
+    if cell is None or (isinstance(cell, float) and isnan(cell)):  # which pandas writes for a missing one
+        return ""
+    return str(cell) if isinstance(cell, str | int | float) else json.dumps(cell, default=str)

@@ -108,7 +108,7 @@ def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRSchedu
     if name == "plateau":
         if every != "epoch":
             raise UserError(f"task.training.schedule.every={every}: plateau takes dev scores. Use every=epoch.")
-    elif name in SCHEDULES and (not isinstance(every, int) or every < 1):
+    elif str(name) in SCHEDULES and (not isinstance(every, int) or every < 1):
         raise UserError(f"task.training.schedule.every={every}: not a number of steps. Give a whole number from 1.")
     arguments = {key: value for key, value in options.items() if key != "every"}
     return construct("task.training.schedule", SCHEDULES, arguments, optimiser)
@@ -121,7 +121,7 @@ def construct(where: str, known: Mapping[str, Any], options: Mapping[str, Any], 
     """
     arguments = dict(options)
     name = arguments.pop("name", None)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         names = sorted([*known, LINEAR] if known is SCHEDULES else known)
         raise UserError(f"{where}.name={name}: unknown name. Choose one of: {', '.join(names)}.")
     try:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.utils.checkpoint import checkpoint
 from torchcrf import CRF
 
 from elmo_bench.base.errors import UserError
@@ -24,6 +25,7 @@ from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bio
 
 FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
 WIDE = 128  # tags; with more of them, `log_sum_of_paths` takes the place of pytorch-crf's, which keeps [T, B, K, K]
+LEAST = 1e-30  # a smaller sum of exponentials may have lost some of them in float32
 PAIRS_AT_ONCE = 2**26  # scores of pairs of tags in memory while decoding: 256 MiB
 COPIES = 10  # matrices [K, K] of 4 bytes that training holds: parameters, gradient, Adam's two, constraints, work
 
@@ -112,17 +114,25 @@ class ConstrainedCrf(CRF):
 def log_sum_of_paths(emissions: Tensor, mask: Tensor, starts: Tensor, transitions: Tensor, ends: Tensor) -> Tensor:
     """Log of the summed exponential scores of all paths: [B, T, K], [B, T], [K], [K, K], [K] -> [B].
 
-    A step is a matrix product of exponentials, whose largest is 1, so that memory grows with K² + B·T·K.
+    A step is a matrix product of exponentials, whose largest is 1, so that memory grows with K² + B·T·K. Where scores
+    are too far apart for float32, a step takes the logarithm of each sum.
     """
     highest = transitions.detach().max(dim=0).values  # K, of the transitions to each tag
     weights = (transitions - highest).exp()  # KK
-    least = torch.finfo(weights.dtype).tiny  # a sum that rounds to 0 stays finite, with a gradient of 0
     score = starts + emissions[:, 0]  # BK
     for place in range(1, emissions.shape[1]):
         top = score.detach().max(dim=1, keepdim=True).values  # B1
-        reached = ((score - top).exp() @ weights).clamp(min=least).log() + top + highest + emissions[:, place]
-        score = torch.where(mask[:, place, None], reached, score)
+        sums = (score - top).exp() @ weights  # BK
+        if sums.min() > LEAST:
+            reached = sums.log() + top + highest
+        else:
+            reached = checkpoint(_step, score, transitions, use_reentrant=False)
+        score = torch.where(mask[:, place, None], reached + emissions[:, place], score)
     return torch.logsumexp(score + ends, dim=1)
+
+
+def _step(score: Tensor, transitions: Tensor) -> Tensor:
+    return torch.stack([(row[:, None] + transitions).logsumexp(dim=0) for row in score])
 
 
 def check_memory(tags: int) -> None:
@@ -130,6 +140,6 @@ def check_memory(tags: int) -> None:
     needed, free = COPIES * 4 * tags**2 + 3 * 4 * PAIRS_AT_ONCE, available_memory()
     if tags > WIDE and needed > free:
         raise UserError(
-            f"task ner: {(tags - 1) // 4:,} types of entities are {tags:,} tags, whose pairs need about "
+            f"the CRF: {(tags - 1) // 4:,} types of entities are {tags:,} tags, whose pairs need about "
             f"{needed / 2**30:,.1f} GiB of memory; {free / 2**30:,.1f} GiB are free. Use data with fewer types."
         )

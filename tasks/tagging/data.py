@@ -11,7 +11,7 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.data import BOUNDARY, RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
-from elmo_bench.text.columns import NO_GOLD, cells_of, escaped, read_columns
+from elmo_bench.text.columns import NO_GOLD, cells_of, escaped, read_columns, tokens_of
 from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table, write_table
 from elmo_bench.text.tags import TaggedSentence, scheme_of, to_bio
@@ -54,7 +54,7 @@ class Data(OwnData):
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
         tokens, cell = self.text(row.get(names["tokens"]), where), row.get(names.get("tags", ""))
-        tags = cell.split() if isinstance(cell, str) else cell or []
+        tags = tokens_of(cell) if isinstance(cell, str) else cell or []
         if not isinstance(tags, list) or not all(isinstance(tag, str | int) and tag != "" for tag in tags):
             raise UserError(f"{where} has {cell!r:.60} where tags belong. Give a list with one for each token.")
         if tags and len(tags) != len(tokens):

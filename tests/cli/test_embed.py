@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import resource
 import threading
 
 import h5py
@@ -63,6 +64,18 @@ def check(found: dict[str, np.ndarray], mode: str = "all", run: str = "stateless
         wanted = {"all": layers, "top": layers[-1], "average": layers.mean(axis=0)}[mode]
         assert (found[str(number)].dtype, found[str(number)].shape) == (np.float32, wanted.shape)
         np.testing.assert_allclose(found[str(number)], wanted, atol=2e-5, rtol=0)
+
+
+def test_a_limit_of_file_sizes_is_one_line(embed, tmp_path):
+    """HDF5 would crash on the file that it cannot close."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        code, _, said = embed("in.txt", "out.h5", text="a b c\n" * 50)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (code, "out.h5: larger than a file may be here. Raise the limit" in said) == (2, True)
+    assert not [*tmp_path.glob("*out.h5*")]
 
 
 @pytest.mark.parametrize("options", [[], ["--all"], ["--top"], ["--average"]])

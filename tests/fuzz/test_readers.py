@@ -19,7 +19,7 @@ from elmo_bench.base.errors import UserError
 from tests.fuzz.damage import damaged
 from tests.fuzz.readers import Case, cases
 
-SECONDS = 10  # a reader needs a few milliseconds for a file of these sizes
+SECONDS = 10  # of processor time; a reader needs a few milliseconds for a file of these sizes
 MEMORY = 2**31  # bytes of addresses in addition to those of the process
 
 
@@ -62,19 +62,19 @@ def check(value: object, finite: bool) -> None:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """At most SECONDS, and MEMORY more than the process has now."""
+    """At most SECONDS of processor time, and MEMORY more than the process has now."""
 
     def ring(*_: object) -> None:
-        raise TooLong(f"more than {SECONDS} seconds")
+        raise TooLong(f"more than {SECONDS} seconds of processor time")
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGPROF, ring)
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, hard))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)

@@ -156,6 +156,7 @@ def test_a_copy_under_another_seed_is_left_out(make_record, tmp_path, kept):
         ('"schema": 3', '"schema": 4', "of a newer version (schema 4, this one reads 3). Update elmo-bench."),
         ('"seed": 0', '"seed": 1', "seed1.json. Move it."),
         ('"seconds": 90.0', '"seconds": "90"', "record.cost.seconds: '90' should be a valid number"),
+        ('"seconds": 90.0', '"seconds": 1e300', "record.cost.seconds: 1e+300 should be less than or equal to"),
         ('"f1": 50.0', '"f2": 50.0', "record.scores.test.overall: f1 missing"),
         ("}\n", "", "cut off in the middle"),
     ],

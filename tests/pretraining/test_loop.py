@@ -140,6 +140,13 @@ def test_a_gradient_that_is_no_number_ends_the_training(corpus, monkeypatch):
         (["recipe.steps=null", "recipe.epochs=null"], "Give one of the three"),
         (["recipe.dropout=1"], "recipe.dropout=1: give a number from 0"),
         (["seed=-1"], "seed=-1: give a whole number from 0"),
+        (["seed=4294967296"], "seed=4294967296: give a whole number from 0"),
+        (["recipe.clip=nan"], "recipe.clip=nan: give a finite number"),
+        (["corpus=[1]"], r"corpus=1: give a file or a pattern"),
+        (["encoded=1"], "encoded=1: give a name, such as ./1"),
+        (["tokenizer=[spaces]"], "tokenizer=.*: give a name"),
+        (["recipe.warmup=null"], "recipe.warmup=null: give a number"),
+        (["recipe.optimizer.lr=0"], "recipe.optimizer.lr=0: give a number above 0"),
     ],
 )
 def test_mistakes_are_one_clear_line(corpus, more, message):

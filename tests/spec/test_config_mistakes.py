@@ -25,6 +25,10 @@ from elmo_bench.spec.config import compose, sweep
         ("Optimizer.lr=1", "unknown option 'Optimizer.lr' (did you mean 'task.training.optimizer.lr'?)"),
         ("precision=x", "(did you mean 'encoder.precision' or 'trainer.precision'?)"),
         ("seed=[1", "is not a valid option: write key=value"),
+        (f"task.head.hidden={'[' * 200}1{']' * 200}", "too many lists or mappings inside each other"),
+        (f"task.head.hidden={'[' * 2000}1{']' * 2000}", "is not a valid option: write key=value"),
+        ("logger=nan", "logger=nan: unknown logger"),
+        ("task.head.name=other", "task.head.name=other: a name that comes with task="),
         ("=1", "is not a valid option: write key=value"),
     ],
 )  # fmt: skip
@@ -56,6 +60,7 @@ def test_a_folder_with_the_name_of_another_encoder_is_refused():
         (b"name: bad\n  x: [1\n", "bad.yaml:2 is not YAML (mapping values are not allowed here)"),
         (b"name: caf\xe9\n", "bad.yaml is not YAML ('utf-8' codec can't decode"),
         (b"- name\n", "bad.yaml: a list, not a mapping"),
+        (b"name: " + b"[" * 500 + b"]" * 500, "bad.yaml: too many lists or mappings inside each other."),
         (
             b"name: bad\nvectors: null\n",
             "encoder=bad: its yaml has no words, contextual. See the others in conf/encoder.",
@@ -106,6 +111,7 @@ def test_a_range_a_choice_and_a_glob_are_sweeps(given, count):
     [
         ("task.sizes.cpu.hidden=50", "a list, such as task.sizes.cpu.hidden=[100,50]"),
         ("task.training.epochs=many", "a number, such as task.training.epochs=32"),
+        ("task.training.clip=true", "a number, such as task.training.clip=5.0"),
         ("task.training.clip=[5]", "a number, such as task.training.clip=5.0"),
         ("mix.gamma=1", "true or false, such as mix.gamma=true"),
         ("task.training.optimizer=adam", 'values for its parts, such as task.training.optimizer.name="adam"'),

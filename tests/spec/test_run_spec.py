@@ -147,7 +147,9 @@ def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
      "task.characters.dim=-1", "task.characters.filters=[[0,5]]", "task.characters.filters=[3,64]",
      "task.characters.filters=[]", "trainer.device=tpu", "trainer.accelerator=tpu", "trainer.precision=16",
      "encoder.vectors=null", "encoder.vectors=5",
-     "encoder.contextual.stateful=true"],
+     "encoder.contextual.stateful=true", "task.training.optimizer.lr=0", "task.training.optimizer.lr=.nan",
+     "task.head.dropout=.inf", "data.max_train=99999999999999999999", "suite.name=[1]", "vectors.trainable=null",
+     "task.training.schedule.name=[1]"],
 )  # fmt: skip
 def test_a_value_that_no_run_can_have_is_one_line_that_names_it(wrong):
     config = compose("config", ["task=ner"])

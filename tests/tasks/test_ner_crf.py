@@ -74,14 +74,14 @@ def test_the_loss_is_brute_force_log_sum_exp_over_all_paths(crf):
     assert crf.negative_log_likelihood(emissions, tags, mask).item() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("scale", [1.0, 100.0])
-def test_the_loss_of_many_tags_is_pytorch_crfs(scale):
+@pytest.mark.parametrize(("scale", "spread"), [(1.0, 1.0), (100.0, 1.0), (1.0, 100.0), (50.0, 50.0)])
+def test_the_loss_of_many_tags_is_pytorch_crfs(scale, spread):
     """Loss and gradients, in an implementation that keeps no matrix of pairs for each token."""
     many = 301
     torch.manual_seed(3)
     crf = ConstrainedCrf(np.ones(many, bool), np.ones((many, many), bool), np.ones(many, bool))
     for parameter in crf.parameters():
-        torch.nn.init.normal_(parameter)
+        torch.nn.init.normal_(parameter, std=spread)
     emissions, (_, mask) = scale * torch.randn(len(LENGTHS), max(LENGTHS), many), emissions_and_mask()
     tags = torch.randint(many, mask.shape)
     results = []

@@ -105,6 +105,26 @@ def test_labels_of_texts(path):
     assert of("snli")[1].score_files(path) == of("snli")[1].score([pair.gold for pair in pairs], predicted)
 
 
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("labels", [["NN", "X Y", "a\xa0b"], [1, 0], [True, False]])
+def test_tables_of_the_users_own(tmp_path, ending, labels):
+    """Tokens and tags in lists, of text, numbers or switches: what `write` wrote is read, in any form."""
+    data, path = task_class("tagging", "data")(), tmp_path / f"x{ending}"
+    rows = [{"tokens": [*each], "tags": [*islice(cycle(labels), len(each))]} for each in SENTENCES]
+    names = {"tokens": "tokens", "tags": "tags"}
+    examples = [data.example(row, names, "x") for row in rows]
+    assert written_by(data, path, examples) == examples
+    texts = task_class("classification", "data")(tokenizer="spaces")
+    examples = [texts.example({"text": [*each], "label": labels[0]}, {"text": "text", "label": "label"}, "x")
+                for each in SENTENCES]  # fmt: skip
+    assert written_by(texts, path, examples) == examples
+
+
+def written_by(data, path, examples):
+    data.write(path, examples, [example.gold for example in examples])
+    return data.read_file(path)
+
+
 def test_coref(path):
     """OntoNotes' spellings of full stop and question mark are the only tokens that its reader changes."""
     sentences = tuple(tuple(word for word in each if word not in ESCAPED) for each in SENTENCES[:9])

@@ -44,6 +44,11 @@ def as_parquet(columns, features=None) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def named_twice():
+    parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), sink := pa.BufferOutputStream())
+    return sink.getvalue().to_pybytes()
+
+
 def read(path, task="classification", **options):
     """(the splits, the notes)"""
     with noted() as notes:
@@ -61,6 +66,7 @@ FORMS = {
     "h.parquet": as_parquet({name: [row[name] for row in ROWS] for name in ("text", "label")}),
     "i.csv": CSV.removesuffix("\n") + "\n\n",
     "j.csv": CSV.replace("text,label", "text, label "),
+    "k.csv": CSV.replace("label\n", "label\r").replace("bad\n", "bad\r").replace("good\n", "good\r"),
 }
 
 
@@ -110,6 +116,7 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "a cell too many": ("x.csv", f"{GOOD}a,b,c\n", {}, "x.csv:102: 3 cells in 2 columns. Fix this row."),
     "an open quote": ("x.csv", f'{GOOD}"a,b\nc,d\n', {}, "x.csv:102: not a row of a table (unexpected end of data)."),
     "a name twice": ("x.csv", table(MANY, "text", "text"), {}, "x.csv: two columns are named 'text'. Rename one."),
+    "a name twice in Parquet": ("x.parquet", named_twice(), {}, "x.parquet: two columns are named 'a'. Rename one."),
     "a line without an object": ("x.jsonl", '{"text": "a", "label": "b"}\n[1]\n', {}, "x.jsonl:2: not an object"),
     "a line that is not JSON": ("x.jsonl", '{"text": "a", "label": "b"}\n{"text\n', {}, "x.jsonl:2: "),
     "numbers as text": ("x.jsonl", '{"text": 5, "label": "b"}\n', {}, "train, row 1 has 5 where text belongs."),

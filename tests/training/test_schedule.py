@@ -83,6 +83,7 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
             for every in (0, 1.5)
         ),
         ({"name": "line", "every": 5}, ".name=line: unknown name. Choose one of: cosine, exponential, linear, "),
+        ({"name": ["line"]}, r".name=\['line'\]: unknown name."),
         ({"name": "linear", "every": 5}, ".every: linear has no options. Remove it."),
         ({"name": "step", "every": 5, "gama": 0.9}, ": .*gama.* Check its options for step."),
     ],
