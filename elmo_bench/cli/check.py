@@ -15,8 +15,8 @@ from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 
 OK, WRONG = "ok    ", "WRONG "  # begin the lines
-EPILOG = """Checked are the schema, the hash, whether the outcomes of the items add up to the scores, and the score of the
-predictions, if they were kept (predictions=true). Of a ledger, all files that tables leave out are listed."""
+EPILOG = """Checked are the schema, the hash, whether the outcomes of the items add up to the scores, and the scores of
+the predictions, if they were kept (predictions=true). Of a ledger, all files that tables leave out are listed."""
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,5 @@
 """Reading and writing the ledger: a file is written atomically, and a record implies its outcomes."""
 
-import gc
 import io
 import json
 import os
@@ -63,7 +62,6 @@ def read_all(
     """
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
     ledger, copies = Ledger([], [], problems), copies or Copies()
-    gc.disable()  # records have no circles, and looking for some in all of them again and again takes longer than reading
     for run, names in runs.items():
         try:
             if f"seed{run.seed}.json" in names:  # faster than run.record.name
@@ -75,8 +73,6 @@ def read_all(
                 ledger.failures.append((run, read_failure(run.failure)))
         except UserError as error:
             problems.append(str(error))
-    gc.freeze()
-    gc.enable()
     return ledger
 
 

@@ -96,20 +96,14 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
     ]  # fmt: skip
 
 
-def test_a_run_of_an_earlier_protocol_is_stale_and_converged_runs_are_counted(status, ledger):
+def test_a_run_of_an_earlier_protocol_or_weights_is_stale_and_converged_runs_are_counted(status, ledger):
     put(ledger, "encoder=none", versions={"protocol": 1})
-    put(ledger, "encoder=none", "seed=1")
-    put(ledger, "encoder=none", "seed=2", dev=[0.0, 0.0, 0.0])  # learned nothing
-    _, said = status(sweep=("encoder=none", "seed=0,1,2"))
-    assert "3 runs: 2 done (1 converged), 1 stale" in said
-    assert "| open  | ner  | none    | 2    | 1         |         |        | 1     |         |" in said
-
-
-def test_a_seed_on_older_weights_is_stale(status, ledger):
-    put(ledger, "encoder=none", weights="old")
-    put(ledger, "encoder=none", "seed=1", weights="new", created="2026-02-02T03:04:05+00:00")
-    _, said = status(sweep=("encoder=none", "seed=0,1"))
-    assert "2 runs: 1 done (1 converged), 1 stale" in said
+    put(ledger, "encoder=none", "seed=1", weights="old")
+    put(ledger, "encoder=none", "seed=2", created="2026-02-02T03:04:05+00:00")
+    put(ledger, "encoder=none", "seed=3", created="2026-02-02T03:04:06+00:00", dev=[0.0, 0.0, 0.0])  # learned nothing
+    _, said = status(sweep=("encoder=none", "seed=0,1,2,3"))
+    assert "4 runs: 2 done (1 converged), 2 stale" in said
+    assert "| open  | ner  | none    | 2    | 1         |         |        | 2     |         |" in said
 
 
 @pytest.mark.parametrize("damaged", [1, 25])
