@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
             if options.dry_run:
                 run.refuse_links()
                 if is_held(run):
-                    raise HeldElsewhere(f"{run.work}: another process is working on this run: left to it")
+                    raise HeldElsewhere(run)
                 print(*(f"would remove {path}\n" for path in doomed), sep="", end="")
                 continue
             with run_lock(run):  # whose file goes with it
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         except HeldElsewhere as held:
             print(held)
         except UserError as error:  # a link, or no permission
-            problems += [str(error)] if str(error) not in problems else []
+            problems += {str(error)} - {*problems}
         else:
             _remove_empty_folders(run)
     print_problems("clean", problems)
@@ -83,6 +83,5 @@ def _remove(path: Path) -> None:
 def _remove_empty_folders(run: RunPaths) -> None:
     """Up to the ledger."""
     with suppress(OSError):  # the first that is not empty ends it
-        for folder in (run.work, *([run.folder, *run.folder.parents][:4])):
-            if folder.exists():
-                folder.rmdir()
+        for folder in filter(Path.exists, (run.work, run.folder, *run.folder.parents[:3])):
+            folder.rmdir()

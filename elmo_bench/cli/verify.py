@@ -46,9 +46,8 @@ def main(arguments: list[str]) -> int:
 def _row(records: list[Record], task: str, encoder: str) -> Row:
     """The seeds of the run that the paper describes."""
     rows = [row for row in select(records).rows if row.spec.encoder == encoder]
-    for row in rows:
-        if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1:
-            return row
+    for row in (row for row in rows if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1):
+        return row
     found = [f"{len(row.seeds)} of size={row.spec.size}{', ' * bool(row.changes)}{row.spec.label}" for row in rows]
     raise UserError(
         f"{task} {encoder}: fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}. "

@@ -185,6 +185,9 @@ MAX_BYTES = 2**20
 class HeldElsewhere(UserError):
     """Another process is working on this run."""
 
+    def __init__(self, paths: RunPaths):
+        super().__init__(f"{paths.work}: another process is working on this run: left to it")
+
 
 class Holder(TypedDict):
     """The content of a lock file: who works on the run."""
@@ -219,7 +222,7 @@ def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
             held.callback(paths.lock.unlink, missing_ok=True)
             paths.lock.write_text(json.dumps(holder, default=str), encoding="utf-8")
         except Timeout:
-            raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
+            raise HeldElsewhere(paths) from None
         except OSError as error:
             why = UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})")
             raise refusal(error, paths.lock) or why from None
