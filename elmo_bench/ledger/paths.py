@@ -172,7 +172,8 @@ def list_runs(
             elif entry.is_dir():
                 visit(entry.path, *place, entry.name)
         with suppress(UserError):  # somebody else's folder
-            runs.update((RunPaths(ledger, *place, seed), seeds[seed]) for seed in sorted(seeds))  # type: ignore[arg-type]
+            for seed in sorted(seeds):
+                runs[RunPaths(ledger, *place, seed)] = seeds[seed]  # type: ignore[call-arg, arg-type]
 
     visit(str(ledger))
     return Listing(runs, problems)

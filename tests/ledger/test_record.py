@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import (
-    RunPaths,
-    read_all,
-    read_outcomes,
-    read_record,
-    record,
-    write_failure,
-    write_record,
-)
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, read_record, record, write_failure, write_record
 from tests.ledger.records import ATTEMPT, OUTCOMES
 
 TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
