@@ -2,7 +2,7 @@
 
     python benchmarks/ledger.py --records 20000 --folder FOLDER
 
-The records are copies of the committed ones with other learning rates. The ledger in FOLDER is kept and used again.
+The records are the committed ones with other learning rates and attempts. The ledger in FOLDER is kept and used again.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from elmo_bench.ledger import RunPaths, read_all, run_hash
+from elmo_bench.ledger import RunPaths, new_attempt, read_all, run_hash
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = "task.training.optimizer.lr"
@@ -38,8 +38,8 @@ def make(ledger: Path, count: int) -> None:
     originals = read_all(home).records
     for number in range(count):
         record = copy.deepcopy(original := originals[number % len(originals)])
-        record["spec"]["settings"][RATE] = 0.001 * (1 + number // len(originals) / 1000)
-        record["hash"] = run_hash(record["spec"])
+        record["spec"]["settings"][RATE] *= 1 + number // len(originals) / 1000
+        record |= {"attempt": new_attempt(), "hash": run_hash(record["spec"])}
         target = RunPaths.of(ledger, record)
         target.folder.mkdir(parents=True, exist_ok=True)
         target.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -16,6 +16,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader
 
 MAX_BYTES = 2**28
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 @reader
@@ -29,9 +30,10 @@ def read_json(path: Path, *, max_bytes: int = MAX_BYTES, follow_links: bool = Tr
     flags = os.O_RDONLY | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
-            if not follow_links and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            status = os.fstat(file.fileno())
+            if not follow_links and not stat.S_ISREG(status.st_mode):
                 raise UserError(f"{path}: not a regular file")
-            data = file.read(max_bytes + 1)
+            data = file.read(min(status.st_size or max_bytes, max_bytes) + 1)  # space for more takes time
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
@@ -64,7 +66,7 @@ def canonical(value: Any) -> str:
     Raises ValueError for NaN, infinities and whole numbers of more than 64 bits, which would be read back as others,
     and TypeError for what JSON cannot hold.
     """
-    return json.dumps(_whole(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(_whole(value))
 
 
 def digest(value: Any) -> str:
@@ -78,8 +80,8 @@ def _whole(value: Any) -> Any:
         raise ValueError("a whole number of more than 64 bits")
     if type(value) in (str, int, bool, type(None)):  # most values: the checks below take longer
         return value
-    if isinstance(value, Mapping):
-        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
     if isinstance(value, (list, tuple)):
         return [_whole(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return {key: _whole(item) for key, item in value.items()} if isinstance(value, (dict, Mapping)) else value

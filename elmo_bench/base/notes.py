@@ -1,12 +1,14 @@
 """Notes: lines that a reader of the scores must know, printed once and kept in the record."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.progress import console
 
+SHOWN = 20  # problems of a ledger that a command prints
 _kept: list[tuple[set[str], list[str]]] = [(set(), [])]  # printed lines, notes; of the process, then of each open block
 
 
@@ -33,3 +35,10 @@ def noted() -> Iterator[list[str]]:
         yield notes
     finally:
         _kept.pop()
+
+
+def print_problems(command: str, problems: Sequence[str]) -> None:
+    """Print the first problems of a ledger on stderr, a line each, and how many more there are."""
+    more = [f"and {len(problems) - SHOWN:,} more (elmo-bench check LEDGER lists them)"] * (len(problems) > SHOWN)
+    for line in [*problems[:SHOWN], *more]:
+        print(f"elmo-bench {command}: {line}", file=sys.stderr)

@@ -1,6 +1,7 @@
 """The commands, one module each: `main(arguments) -> exit code`, imported when it is called."""
 
 import argparse
+from pathlib import Path
 
 GROUPS = {
     "run": {
@@ -38,8 +39,12 @@ GROUPS = {
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 
-def parser(command: str, epilog: str | None = None) -> argparse.ArgumentParser:
-    """A parser that describes the command as the list of commands does."""
+def parser(command: str, epilog: str | None = None, *, ledger: bool = False) -> argparse.ArgumentParser:
+    """A parser that describes the command as the list of commands does, with `--ledger` if it reads one."""
     about = COMMANDS[command].partition(":  ")[0]
     text = f"{about[:1].upper()}{about[1:]}."
-    return argparse.ArgumentParser(prog=f"elmo-bench {command}", description=text, epilog=epilog)
+    made = argparse.ArgumentParser(prog=f"elmo-bench {command}", description=text, epilog=epilog)
+    if ledger:
+        about = "folder of records (default: %(default)s)"
+        made.add_argument("--ledger", type=Path, default=Path("results/runs"), help=about)
+    return made

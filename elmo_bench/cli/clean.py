@@ -1,13 +1,13 @@
 """`elmo-bench clean`: remove what finished, killed and failed runs leave behind; never a current record."""
 
-import argparse
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import print_problems
+from elmo_bench.cli import parser
 from elmo_bench.ledger import HeldElsewhere, RunPaths, check_is_ledger, is_held, list_runs, read_all, run_lock
 
 
@@ -16,21 +16,12 @@ def main(arguments: list[str]) -> int:
 
     The exit code is 2 if something could not be cleaned.
     """
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench clean",
-        description="Remove checkpoints of finished runs, locks that nobody holds and half-written files.",
-    )
-    parser.add_argument(
-        "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
-    )
-    parser.add_argument("--stale", action="store_true", help="also records whose weights or data have changed since")
-    parser.add_argument("--failures", action="store_true", help="also the failure files")
-    parser.add_argument(
-        "--unfinished", action="store_true", help="also checkpoints of unfinished runs, which then start anew"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
-    options = parser.parse_args(arguments)
-
+    add = (command := parser("clean", "Half-written files go too.", ledger=True)).add_argument
+    add("--stale", action="store_true", help="also records whose weights or data have changed since")
+    add("--failures", action="store_true", help="also the failure files")
+    add("--unfinished", action="store_true", help="also checkpoints of unfinished runs, which then start anew")
+    add("--dry-run", action="store_true", help="only print what would be removed")
+    options = command.parse_args(arguments)
     runs, problems = list_runs(options.ledger)
     check_is_ledger(options.ledger, problems)
     stale = _superseded(options.ledger) if options.stale else set()
@@ -40,7 +31,7 @@ def main(arguments: list[str]) -> int:
             if options.dry_run:
                 run.refuse_links()
                 if is_held(run):
-                    raise HeldElsewhere(f"{run.work}: another process is working on this run: left to it")
+                    raise HeldElsewhere(run)
                 print(*(f"would remove {path}\n" for path in doomed), sep="", end="")
                 continue
             with run_lock(run):  # whose file goes with it
@@ -50,11 +41,10 @@ def main(arguments: list[str]) -> int:
         except HeldElsewhere as held:
             print(held)
         except UserError as error:  # a link, or no permission
-            problems += [str(error)] if str(error) not in problems else []
+            problems += {str(error)} - {*problems}
         else:
             _remove_empty_folders(run)
-    for problem in problems:
-        print(f"elmo-bench clean: {problem}", file=sys.stderr)
+    print_problems("clean", problems)
     return 2 if problems else 0
 
 
@@ -93,6 +83,5 @@ def _remove(path: Path) -> None:
 def _remove_empty_folders(run: RunPaths) -> None:
     """Up to the ledger."""
     with suppress(OSError):  # the first that is not empty ends it
-        for folder in (run.work, *([run.folder, *run.folder.parents][:4])):
-            if folder.exists():
-                folder.rmdir()
+        for folder in filter(Path.exists, (run.work, run.folder, *run.folder.parents[:3])):
+            folder.rmdir()

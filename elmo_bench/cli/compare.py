@@ -1,13 +1,13 @@
 """`elmo-bench compare ENCODER OTHER …`: two encoders on every task with runs of both, or several with their ranks."""
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import print_problems
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from, standings
@@ -48,8 +48,7 @@ def main(arguments: list[str]) -> int:
     check_exists(options.ledger)
     read = read_all(options.ledger, suite=options.suite, sums=True)
     selection = select(read.records)
-    for problem in [*read.problems, *selection.unknown]:
-        print(f"elmo-bench compare: {problem}", file=sys.stderr)
+    print_problems("compare", [*read.problems, *selection.unknown])
     rows, where = [row for row in selection.rows if not row.variation], []
     for option in ("suite", "size"):
         value = getattr(options, option) or _only(option, {getattr(row.spec, option) for row in rows}, options.ledger)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import print_problems
 from elmo_bench.ledger import Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
 
@@ -24,8 +25,7 @@ def main(arguments: list[str]) -> int:
     read = _read(options.ledger, options.suite)
     costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
     selection = select(read.records)
-    for problem in [*problems, *selection.unknown]:
-        print(f"elmo-bench report: {problem}", file=sys.stderr)
+    print_problems("report", selection.unknown)
     # Without the folders, which may be of this machine alone.
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
     board = leaderboard(selection, read.failures, ledger=options.ledger, command=command, costs=costs)
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     if apart:
         print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
     said = read_findings(board, options.out)
-    for problem in (line for own in said.values() for line in own.untrue):
+    for problem in [*problems, *(line for own in said.values() for line in own.untrue)]:
         print(f"elmo-bench report: {problem}", file=sys.stderr)
     files = write(board, ledger=options.ledger, out=options.out, said=said)
     if options.readme:
@@ -67,8 +67,7 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     """The records and failures of these suites, after a line on stderr for each file that was skipped."""
     check_exists(ledger)
     read = read_all(ledger, sums=True)
-    for problem in read.problems:
-        print(f"elmo-bench report: {problem}", file=sys.stderr)
+    print_problems("report", read.problems)
     known = {record["spec"]["suite"] for record in read.records} | {run.suite for run, _ in read.failures}
     if not known and any(ledger.iterdir()):
         raise UserError(f"--ledger {ledger}: no run in it. Give the folder of the records.")

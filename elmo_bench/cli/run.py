@@ -77,6 +77,6 @@ def main(arguments: list[str]) -> int:
         state = f"already in the ledger{', without predictions' if lacks else ''} (overwrite=true runs it again)"
     print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
-        show(ledger, spec["suite"], spec["task"], record["hash"], command="elmo-bench run")
+        show(ledger, spec["suite"], spec["task"], record["hash"], command="run")
         print("", *ending(record), sep="\n", flush=True)
     return 0

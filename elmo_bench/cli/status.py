@@ -1,10 +1,10 @@
 """`elmo-bench status --experiment table1`: which runs of a sweep are done, and which are not."""
 
-import argparse
-import sys
 from collections import Counter, defaultdict
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import print_problems
+from elmo_bench.cli import parser
 from elmo_bench.reporting.console import fitted, rows
 from elmo_bench.reporting.rows import told_apart
 from elmo_bench.runner.sweep import STATES, LedgerState, RunState, plan
@@ -15,24 +15,21 @@ def main(arguments: list[str]) -> int:
 
     The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for options that a run refuses.
     """
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench status", description="Which runs of a sweep are done, running, failed or missing."
-    )
-    parser.add_argument("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
-    parser.add_argument("--missing", action="store_true", help="only list the runs that a sweep would make")
-    parser.add_argument("--failed", action="store_true", help="only list the runs that failed")
-    parser.add_argument("options", nargs="*", metavar="key=value", help="as for a sweep: suite=open seed=0,1")
-    given = parser.parse_intermixed_args(arguments)  # options may also follow a flag
+    add = (command := parser("status")).add_argument
+    add("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
+    add("--missing", action="store_true", help="only list the runs that a sweep would make")
+    add("--failed", action="store_true", help="only list the runs that failed")
+    add("options", nargs="*", metavar="key=value", help="as for a sweep: suite=open seed=0,1")
+    given = command.parse_intermixed_args(arguments)  # options may also follow a flag
     options = [*([f"experiment={given.experiment}"] if given.experiment else []), *given.options]
     if not options:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
     planned = plan(options)
     ledger = LedgerState(planned.ledger)
     states = ledger.states(planned.runs)
-    for problem in ledger.problems:
-        print(f"elmo-bench status: {problem}", file=sys.stderr)
+    print_problems("status", ledger.problems)
     if given.missing or given.failed:
-        wanted = {*(["missing", "stale", "failed"] if given.missing else []), *(["failed"] if given.failed else [])}
+        wanted = ("missing", "stale", "failed") if given.missing else ("failed",)
         print(*(f"{_line(each)}\n" for each in states if each.state in wanted), sep="", end="")
     else:
         print(f"{given.experiment or ' '.join(options)}: {_summary(states, ledger)}\n")
@@ -55,9 +52,7 @@ def _summary(states: list[RunState], ledger: LedgerState) -> str:
         shown["done"] += f" ({sum(each.converged for each in states)} converged)"
     parts = ", ".join(shown.values())
     runs = f"{len(states)} run{'s' if len(states) != 1 else ''}: {parts}"
-    if counts["done"] == len(states):
-        return runs
-    return f"{runs}; {time_left(states, ledger)}"
+    return runs if counts["done"] == len(states) else f"{runs}; {time_left(states, ledger)}"
 
 
 def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> str:
@@ -72,15 +67,14 @@ def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> st
 
 
 def _table(states: list[RunState]) -> str:
-    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     places: dict[str, set[str]] = defaultdict(set)
     for each in states:
         places[each.run.spec.encoder].add(each.run.sources["place"])
     for each in states:
         spec = each.run.spec
         encoder = told_apart(spec.encoder, each.run.sources["place"], places[spec.encoder])
-        count = counts.setdefault((spec.suite, spec.task, encoder), Counter())
-        count.update([each.state, *(["converged"] if each.converged else [])])
+        counts[spec.suite, spec.task, encoder].update([each.state, *["converged"] * each.converged])
     columns = [STATES[0], "converged", *STATES[1:]]
     header = ["suite", "task", "encoder", *columns]
     rows = [[*group, *(str(count[column] or "") for column in columns)] for group, count in counts.items()]

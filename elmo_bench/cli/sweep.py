@@ -60,7 +60,7 @@ def _show_tables(ledger: Path, results: Sequence[RunState]) -> None:
     """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
     made = [result.record for result in results if result.record is not None]
     newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
-    tables = [show(ledger, *place, hash_, command="elmo-bench sweep") for place, hash_ in newest.items()]
+    tables = [show(ledger, *place, hash_, command="sweep") for place, hash_ in newest.items()]
     records = [record for table in tables for record in table]
     for table in overviews(records, [record["hash"] for record in made]):
         print(f"\n{table}")

@@ -1,15 +1,14 @@
 """`elmo-bench verify TASK`: your own runs on the paper's data against the paper's figures, pass or fail."""
 
-import argparse
-import sys
-from pathlib import Path
-
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import print_problems
+from elmo_bench.cli import parser
 from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.rows import BASELINE, Row, select
 from elmo_bench.reporting.significance import Difference, Variance
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
 
+FIRST = "elmo-bench sweep task={} encoder={} suite=paper size=paper seed=0,1,2,3,4"
 PRINTED_SEEDS = 5  # of the paper's standard deviations
 
 
@@ -21,22 +20,14 @@ def main(arguments: list[str]) -> int:
     without a figure, and if there are no two seeds to compare.
     """
     experiment = Experiment.load(MAIN)
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench verify",
-        description="Compare your runs with suite=paper and size=paper to the figures of the paper's table 1. First: "
-        "elmo-bench sweep task=TASK encoder=glove,elmo suite=paper seed=0,1,2,3,4",
-    )
-    parser.add_argument("task", help=f"one of: {', '.join(experiment.paper)}")
-    parser.add_argument(
-        "--ledger", type=Path, default=Path("results/runs"), help="folder of records (default: %(default)s)"
-    )
-    options = parser.parse_args(arguments)
+    command = parser("verify", f"First: {FIRST.format('TASK', 'glove,elmo')}", ledger=True)
+    command.add_argument("task", help=f"one of: {', '.join(experiment.paper)}")
+    options = command.parse_args(arguments)
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
     read = read_all(options.ledger, suite="paper", task=options.task, sums=True)
-    for problem in read.problems:
-        print(f"elmo-bench verify: {problem}", file=sys.stderr)
+    print_problems("verify", read.problems)
     below = []
     for encoder in (BASELINE, experiment.encoder):
         row = _row(read.records, options.task, encoder)
@@ -55,13 +46,12 @@ def main(arguments: list[str]) -> int:
 def _row(records: list[Record], task: str, encoder: str) -> Row:
     """The seeds of the run that the paper describes."""
     rows = [row for row in select(records).rows if row.spec.encoder == encoder]
-    for row in rows:
-        if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1:
-            return row
+    for row in (row for row in rows if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1):
+        return row
     found = [f"{len(row.seeds)} of size={row.spec.size}{', ' * bool(row.changes)}{row.spec.label}" for row in rows]
     raise UserError(
         f"{task} {encoder}: fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}. "
-        f"Run: elmo-bench sweep task={task} encoder={encoder} suite=paper size=paper seed=0,1,2,3,4"
+        f"Run: {FIRST.format(task, encoder)}"
     )
 
 

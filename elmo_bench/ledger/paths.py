@@ -150,27 +150,32 @@ def list_runs(
     """
     runs: dict[RunPaths, set[str]] = {}
     problems: list[str] = []
-
-    def refused(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            problems.append(f"{error.filename}: cannot be read ({error.strerror or error})")
-
     wanted = (suite, task, encoder, None)
-    for folder, folders, files in os.walk(ledger, onerror=refused):
-        place = Path(folder).parts[len(ledger.parts) :]
-        names = [name for name in (*folders, *files) if len(place) == len(wanted) or wanted[len(place)] in (None, name)]
-        if is_run := len(place) == len(wanted):
-            names = [name for name in names if _ENTRY.fullmatch(name)]
-        links = {name for name in names if os.path.islink(os.path.join(folder, name))}  # noqa: PTH114, PTH118  faster
-        problems += [f"{folder}/{name}: a symbolic link, which a ledger does not follow" for name in sorted(links)]
-        folders[:] = [] if is_run else sorted({*folders} & {*names} - links)
-        if is_run:
-            seeds: dict[int, set[str]] = {}
-            for name in {*names} - links:
-                seeds.setdefault(int(_ENTRY.fullmatch(name)[1]), set()).add(name)  # type: ignore[index]
-            with suppress(UserError):  # somebody else's folder
-                suite_, task_, encoder_, hash_ = place
-                runs |= {RunPaths(ledger, suite_, task_, encoder_, hash_, seed): seeds[seed] for seed in sorted(seeds)}
+
+    def visit(folder: str, *place: str) -> None:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            problems.append(f"{folder}: cannot be read ({error.strerror or error})")
+            return
+        seeds: dict[int, set[str]] = {}
+        for entry in entries:
+            of_run = _ENTRY.fullmatch(entry.name) if len(place) == len(wanted) else None
+            if not of_run and (len(place) == len(wanted) or wanted[len(place)] not in (None, entry.name)):
+                continue
+            if entry.is_symlink():
+                problems.append(f"{entry.path}: a symbolic link, which a ledger does not follow")
+            elif of_run:
+                seeds.setdefault(int(of_run[1]), set()).add(entry.name)
+            elif entry.is_dir():
+                visit(entry.path, *place, entry.name)
+        with suppress(UserError):  # somebody else's folder
+            for seed in sorted(seeds):
+                runs[RunPaths(ledger, *place, seed)] = seeds[seed]  # type: ignore[call-arg, arg-type]
+
+    visit(str(ledger))
     return Listing(runs, problems)
 
 
@@ -180,6 +185,9 @@ MAX_BYTES = 2**20
 
 class HeldElsewhere(UserError):
     """Another process is working on this run."""
+
+    def __init__(self, paths: RunPaths):
+        super().__init__(f"{paths.work}: another process is working on this run: left to it")
 
 
 class Holder(TypedDict):
@@ -215,7 +223,7 @@ def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
             held.callback(paths.lock.unlink, missing_ok=True)
             paths.lock.write_text(json.dumps(holder, default=str), encoding="utf-8")
         except Timeout:
-            raise HeldElsewhere(f"{paths.work}: another process is working on this run: left to it") from None
+            raise HeldElsewhere(paths) from None
         except OSError as error:
             why = UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})")
             raise refusal(error, paths.lock) or why from None

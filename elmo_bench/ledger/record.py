@@ -198,10 +198,10 @@ def check_record(record: Any) -> None:
 
     `Copies` compares it with other records; `report`, `compare`, `merge` and `check` also sum its outcomes.
     """
-    _check_schema(record, Record, "record")
+    hash_ = _check_schema(record, Record, "record")
     if record["spec"]["contents"] is None:
         raise UserError("record.spec.contents: null. Only a failure may have no contents.")
-    if record["hash"] != run_hash(record["spec"]):
+    if record["hash"] != hash_:
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
     if datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS:
         raise UserError(f"record.created: {record['created']} is in the future")
@@ -264,10 +264,11 @@ class Copies:
                 raise UserError(f"the same {trait[0]} as seed {other[1]} of {other[0]}, so one of the two is a copy")
 
 
-def _check_schema(content: Any, hint: Any, name: str) -> None:
+def _check_schema(content: Any, hint: Any, name: str) -> str:
+    """The hash of its spec."""
     check(content, hint, name)
     try:
-        digest(content["spec"])
+        hash_ = run_hash(content["spec"])
     except (TypeError, ValueError, RecursionError) as error:  # NaN, or a thousand levels
         raise UserError(f"{name}.spec: {error}") from None
     try:
@@ -276,3 +277,4 @@ def _check_schema(content: Any, hint: Any, name: str) -> None:
         well_formed = False
     if not well_formed:
         raise UserError(f"{name}.created: {content['created']!r:.60} is not a UTC time such as {now()}")
+    return hash_

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_bench.base.json import read_json
+from elmo_bench.base.notes import print_problems
 from elmo_bench.ledger import Record, RunPaths, read_all
 from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, of_newest_protocol, score_of, select
@@ -183,8 +184,7 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
 def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
     """Print the table of a suite and task, with an arrow at the run; its records."""
     read = read_all(ledger, suite=suite, task=task, sums=True)
-    for problem in [*read.problems, *select(read.records).unknown]:
-        print(f"{command}: {problem}", file=sys.stderr)
+    print_problems(command, [*read.problems, *select(read.records).unknown])
     print(f"\n{task} on suite {suite}:\n\n{task_table(read.records, suite=suite, task=task, highlight=hash_)}")
     return read.records
 

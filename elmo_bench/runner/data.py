@@ -222,14 +222,11 @@ def _labels(examples: Sequence[Any]) -> Counter[str]:
     """
     counts: Counter[str] = Counter()
     for gold, texts in ((example.gold, example.texts) for example in examples):
-        if isinstance(gold, str | int):
-            counts[str(gold)] += 1
-        elif isinstance(gold, tuple | list) and len(texts) == 1 and len(gold) == len(texts[0]):
-            counts.update(gold if all(isinstance(tag, str) for tag in gold) else ())
-    merged: Counter[str] = Counter()
-    for label, count in counts.items():
-        merged[label[2:] if label.startswith(("B-", "I-")) else label] += count
-    return merged
+        by_token = isinstance(gold, tuple | list) and [len(gold)] == [len(text) for text in texts]
+        tags = [str(gold)] if isinstance(gold, str | int) else gold if by_token else ()
+        if all(isinstance(tag, str) for tag in tags):
+            counts.update(tag[2:] if tag.startswith(("B-", "I-")) else tag for tag in tags)
+    return counts
 
 
 def _names(labels: Iterable[str]) -> str:

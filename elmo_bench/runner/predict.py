@@ -4,10 +4,10 @@ The record and the head may come from a stranger. They are data: names in them c
 this installation, and only weights and vectors that it knows by name are loaded without being asked for.
 """
 
+import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.utils.hooks import RemovableHandle
 from typing_extensions import TypedDict
 
 from elmo_bench import ledger
@@ -170,8 +171,7 @@ def _check_plain(part: str, options: Mapping[str, Any]) -> None:
     """Raises UserError unless the options of a record are null, a number, a word, or a list of these."""
     for key, value in options.items():
         for each in value if isinstance(value, list) else [value]:
-            number = each is None or isinstance(each, (bool, int, float))
-            if not number and not (isinstance(each, str) and _WORD.fullmatch(each)):
+            if not (each is None or isinstance(each, int | float) or (isinstance(each, str) and _WORD.fullmatch(each))):
                 raise UserError(f"the record's {part} has {key}={value!r:.60}, which is not a number or a word")
 
 
@@ -209,19 +209,12 @@ def build_kept(spec: RunSpec, setup: Setup, frozen: Frozen, kept: KeptHead, head
     return head.eval(), build_indexer(head.embedder, build_stores(setup, frozen.encoders))
 
 
-@contextmanager
-def _few_tensors(most: int) -> Iterator[None]:
-    """A block in which no more parameters than this can be made; ValueError for one more."""
-    made = 0
+def _few_tensors(most: int) -> RemovableHandle:
+    """For `with`: a block in which no more parameters than this can be made; ValueError for one more."""
+    made = itertools.count(1)
 
     def count(*_: Any) -> None:
-        nonlocal made
-        made += 1
-        if made > most:
+        if next(made) > most:
             raise ValueError("its spec asks for far more tensors than it has")
 
-    handle = register_module_parameter_registration_hook(count)
-    try:
-        yield
-    finally:
-        handle.remove()
+    return register_module_parameter_registration_hook(count)

@@ -3,6 +3,7 @@
 Reads no data and no weights, and imports no torch.
 """
 
+import gc
 import itertools
 import shutil
 import time
@@ -131,9 +132,13 @@ class LedgerState:
     def __init__(self, ledger: Path, like: PlannedRun | None = None):
         """like: read only the runs of this suite, task and encoder."""
         part = {key: getattr(like.spec, key) for key in ("suite", "task", "encoder")} if like else {}
+        gc.disable()  # records have no circles, and looking for some in all of them takes longer than reading
         records, failures, self.problems = read_all(ledger, **part)
+        gc.freeze()
+        gc.enable()
         self.records = sorted(records, key=lambda record: record["created"])  # the newest last
         self.failures: list[Failure] = [failure for _, failure in failures]
+        self._errors = {(settings_key(each["spec"]), each["seed"]): each["error"] for each in self.failures}
         self.holders = {  # who works on a run now
             (settings_key(holder["spec"]), holder["seed"]): f"{holder['machine']}, process {holder['pid']}"
             for holder in read_holders(ledger, **part)
@@ -148,10 +153,6 @@ class LedgerState:
             self._records[key].append(record)
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
                 self._seconds[group].append(record["cost"]["seconds"])
-
-    def records_of(self, run: PlannedRun) -> list[Record]:
-        """The records of a run on any data and weights, the newest last."""
-        return [record for record in self._records.get(run.spec.key, ()) if record["seed"] == run.seed]
 
     def states(self, runs: Sequence[PlannedRun]) -> list[RunState]:
         """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""
@@ -168,14 +169,10 @@ class LedgerState:
         own = [record for record in records if record["seed"] == run.seed]
         if own and own[-1]["spec"]["contents"] == records[-1]["spec"]["contents"]:
             return RunState(run, "done", own[-1])
-        if error := self._failed.get((run.spec.key, run.seed)):
+        if error := self._errors.get((run.spec.key, run.seed)):
             return RunState(run, "failed", note=error)
         made = self._outdated.get((run.spec.identity, run.seed), set()) - others
         return RunState(run, "stale" if own or made else "missing")
-
-    @cached_property
-    def _failed(self) -> dict[tuple[str, int], str]:
-        return {(settings_key(each["spec"]), each["seed"]): each["error"] for each in self.failures}
 
     @cached_property
     def _outdated(self) -> dict[tuple[str, int], set[str]]:
@@ -283,7 +280,7 @@ def look_up(ledger: Path, ended: Ended) -> RunState:
     deadline = time.monotonic() + VISIBLE
     while True:
         state = LedgerState(ledger, run)
-        own = state.records_of(run)
+        own = [each for each in state.records if (each["seed"], settings_key(each["spec"])) == (run.seed, run.spec.key)]
         for record in (record for record in own if record["attempt"] == attempt):
             return RunState(run, "done", record)
         for failure in (failure for failure in state.failures if failure["attempt"] == attempt):

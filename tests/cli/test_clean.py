@@ -4,9 +4,12 @@ import pytest
 
 from elmo_bench.__main__ import main as run_command
 from elmo_bench.cli import clean
-from elmo_bench.ledger import RunPaths, read_all, run_lock, write_failure
+from elmo_bench.ledger import RunPaths, run_lock, write_failure
 from tests.ledger.records import ATTEMPT
 
+BY_DEFAULT = [
+    ".seed0.json.abc", "seed0/best.ckpt", "seed0/last.ckpt", "seed1/best.ckpt", "seed1/last.ckpt", "seed2.lock",
+]  # fmt: skip
 MADE = {"task": "ner", "encoder": "glove"}  # runs of a task that is not installed are never called stale
 
 
@@ -44,10 +47,7 @@ def test_by_default_only_what_nobody_needs(ledger, capsys):
     root, finished, *_ = ledger
     before = left(root)
     run(root)
-    assert gone(before, root) == [
-        ".seed0.json.abc", "seed0/best.ckpt", "seed0/last.ckpt",
-        "seed1/best.ckpt", "seed1/last.ckpt", "seed2.lock",
-    ]  # fmt: skip
+    assert gone(before, root) == BY_DEFAULT
     said = capsys.readouterr().out
     assert f"removed {finished.work / 'last.ckpt'}\n" in said
     run(root)
@@ -64,25 +64,22 @@ def test_dry_run_changes_nothing_and_says_the_same(ledger, capsys):
     assert capsys.readouterr().out == would.replace("would remove", "removed")
 
 
-def test_stale_records_go_with_all_that_is_theirs(ledger):
-    root, finished, stale, unfinished, failed = ledger
-    run(root, "--stale")
-    assert [record["seed"] for record in read_all(root).records] == [0]
-    assert not stale.folder.exists()
-    assert finished.record.exists()
-    assert (finished.work / "head.safetensors").exists()
-    assert (unfinished.work / "last.ckpt").exists()
-    assert failed.failure.exists()
+WORK = ("best.ckpt", "head.safetensors", "last.ckpt", "metrics.csv")
 
 
-def test_failures_and_unfinished_runs_only_when_asked_for(ledger):
-    root, finished, stale, unfinished, failed = ledger
-    run(root, "--failures")
-    assert not failed.failure.exists()
-    assert (unfinished.work / "last.ckpt").exists()
-    run(root, "--unfinished")
-    assert not unfinished.work.exists()
-    assert all(path.exists() for kept in (finished, stale) for path in (kept.record, kept.outcomes))
+@pytest.mark.parametrize(
+    ("flag", "more"),
+    [
+        ("--stale", ["seed1.json", "seed1.npz", *(f"seed1/{name}" for name in WORK)]),
+        ("--failures", ["seed3.failed.json"]),
+        ("--unfinished", [f"seed2/{name}" for name in WORK]),
+    ],
+)
+def test_stale_failed_and_unfinished_runs_go_when_asked_for(ledger, flag, more):
+    root, *_ = ledger
+    before = left(root)
+    run(root, flag)
+    assert gone(before, root) == sorted({*BY_DEFAULT, *more})
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])

@@ -80,18 +80,14 @@ def trained(tmp_path):
 
 def test_softmax_vocabulary_and_card_are_carried_over(trained, tmp_path):
     assert main(["export", str(trained), str(tmp_path / "out"), "--format", "safetensors"]) == 0
-    carried = {
-        "softmax.safetensors": "softmax.safetensors",
-        "vocabulary.txt": "vocabulary.txt",
-        "README.md": "ORIGIN.md",
-    }
-    for source, name in carried.items():
+    carried = ("softmax.safetensors", "vocabulary.txt", "ORIGIN.md")
+    for source, name in zip((*carried[:2], "README.md"), carried, strict=True):
         assert (tmp_path / "out" / name).read_bytes() == (trained / source).read_bytes()
     card = ModelCard.load(tmp_path / "out" / "README.md")
     assert "[ORIGIN.md](ORIGIN.md)" in card.text  # it has the licence
     assert ElmoEncoder(weights=str(trained)).checksum in card.text
     ElmoEncoder(weights=str(tmp_path / "out")).save_pretrained(tmp_path / "saved")
-    for name in ("softmax.safetensors", "vocabulary.txt"):
+    for name in carried[:2]:
         assert (tmp_path / "saved" / name).read_bytes() == (trained / name).read_bytes()
 
 

@@ -25,6 +25,7 @@ from tests.test_bad_formats import adapter
 ACCEPT = "--accept-research-use"
 TASKS = suite_tasks()
 LICENSED = ("coref", "sst5", "wsd")  # their terms have to be accepted
+GUMS = "coref/ontogum/conll"
 SST, GUM = (urlsplit(task_yaml(task)["data"]["open"]["fetch"][0]["url"]).path for task in ("sst5", "coref"))
 
 
@@ -110,12 +111,7 @@ def test_without_acceptance_each_task_says_its_terms_and_the_command_that_brings
     "case",
     [
         (SST, b"other", "the download does not have the SHA-256 published. Or put it at", "sst/train.txt"),
-        (
-            GUM,
-            gum(**{"coref/ontogum/conll/GUM_bio_c.conll": "0\ta\t_\n" * 4}),
-            "of it for",
-            "ontogum/test.v4_gold_conll",
-        ),
+        (GUM, gum(**{f"{GUMS}/GUM_bio_c.conll": "0\ta\t_\n" * 4}), "of it for", "ontogum/test.v4_gold_conll"),
         (GUM, gum()[:300], "not an archive of GUM, or damaged", "ontogum/train.v4_gold_conll"),
     ],
 )
@@ -169,10 +165,8 @@ def test_a_member_of_an_archive_and_a_suite_without_public_files(site, fetched, 
     (tmp_path / "cache/data/snli/snli_1.0.zip").write_bytes(b"PK junk")
     assert "snli_1.0.zip: damaged or changed" in fetched("--suite", "paper", "--task", "snli")[2][0]
     code, lines, _ = fetched("--suite", "paper", "--task", "ner")
-    assert (code, lines) == (
-        0,
-        ["ner: licensed. Use your own copy, or task.data.paper.source=hub. See tasks/ner/README.md."],
-    )
+    [line] = lines
+    assert (code, line.partition(". ")[0]) == (0, "ner: licensed")
 
 
 @pytest.mark.parametrize(

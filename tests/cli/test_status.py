@@ -96,32 +96,32 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
     ]  # fmt: skip
 
 
-def test_a_run_of_an_earlier_protocol_is_stale_and_converged_runs_are_counted(status, ledger):
+def test_a_run_of_an_earlier_protocol_or_weights_is_stale_and_converged_runs_are_counted(status, ledger):
     put(ledger, "encoder=none", versions={"protocol": 1})
-    put(ledger, "encoder=none", "seed=1")
-    put(ledger, "encoder=none", "seed=2", dev=[0.0, 0.0, 0.0])  # learned nothing
-    _, said = status(sweep=("encoder=none", "seed=0,1,2"))
-    assert "3 runs: 2 done (1 converged), 1 stale" in said
-    assert "| open  | ner  | none    | 2    | 1         |         |        | 1     |         |" in said
+    put(ledger, "encoder=none", "seed=1", weights="old")
+    put(ledger, "encoder=none", "seed=2", created="2026-02-02T03:04:05+00:00")
+    put(ledger, "encoder=none", "seed=3", created="2026-02-02T03:04:06+00:00", dev=[0.0, 0.0, 0.0])  # learned nothing
+    _, said = status(sweep=("encoder=none", "seed=0,1,2,3"))
+    assert "4 runs: 2 done (1 converged), 2 stale" in said
+    assert "| open  | ner  | none    | 2    | 1         |         |        | 2     |         |" in said
 
 
-def test_a_seed_on_older_weights_is_stale(status, ledger):
-    put(ledger, "encoder=none", weights="old")
-    put(ledger, "encoder=none", "seed=1", weights="new", created="2026-02-02T03:04:05+00:00")
-    _, said = status(sweep=("encoder=none", "seed=0,1"))
-    assert "2 runs: 1 done (1 converged), 1 stale" in said
-
-
-def test_a_damaged_record_is_named_and_the_others_are_counted(status, ledger, capsys):
-    paths = put(ledger, "encoder=none")
-    put(ledger, "encoder=none", "seed=1")
-    paths.record.write_text("{")
-    code = main(["status", *SWEEP, f"ledger={ledger}"])
+@pytest.mark.parametrize("damaged", [1, 25])
+def test_damaged_records_are_named_and_the_others_are_counted(status, ledger, capsys, damaged):
+    """The first 20; `check` names all."""
+    paths = [put(ledger, "encoder=none", f"seed={seed}") for seed in range(damaged + 1)]
+    for path in paths[1:]:
+        path.record.write_text("{")
+    assert main(["status", "encoder=none", "seed=0,1,2", f"ledger={ledger}"]) == 2
     printed = capsys.readouterr()
-    assert code == 2
-    assert "4 runs: 1 done (1 converged), 3 missing" in printed.out
-    [line] = printed.err.splitlines()
-    assert line.startswith(f"elmo-bench status: {paths.record}: not valid JSON")
+    assert "3 runs: 1 done (1 converged), 2 missing" in printed.out
+    lines = printed.err.splitlines()
+    assert lines[0].startswith(f"elmo-bench status: {paths[1].record}: not valid JSON")
+    assert len(lines) == min(damaged, 21)
+    assert (lines[-1] == "elmo-bench status: and 5 more (elmo-bench check LEDGER lists them)") == (damaged == 25)
+    assert main(["check", str(ledger)]) == 1
+    said = capsys.readouterr().out
+    assert all(f"WRONG {path.record}: not valid JSON" in said for path in paths[1:])
 
 
 def test_what_run_did_is_done(elmo_run, capsys):

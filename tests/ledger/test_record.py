@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import (
-    RunPaths,
-    check_record,
-    read_all,
-    read_outcomes,
-    read_record,
-    record,
-    write_failure,
-    write_record,
-)
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, read_record, record, write_failure, write_record
 from tests.ledger.records import ATTEMPT, OUTCOMES
 
 TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
@@ -52,14 +43,6 @@ def test_round_trip(make_record, tmp_path):
     assert files(tmp_path) == ["seed0.json", "seed0.npz"]
 
 
-@pytest.mark.parametrize("key", sorted(record.Record.__required_keys__))
-def test_a_missing_key_is_named(make_record, key):
-    broken = make_record()
-    del broken[key]
-    with pytest.raises(UserError, match=key):
-        check_record(broken)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -71,25 +54,13 @@ def test_a_missing_key_is_named(make_record, key):
         ({"scores": {"dev": {"overall": {"f1": math.nan}}, "test": {"overall": {"f1": 1}}}}, r"dev.overall.f1: nan"),
         ({"hash": "0" * 12}, r"record.hash: 000000000000 is not the hash"),
         ({"epochs": {"run": 3, "best": 4}}, r"record.epochs.best: 4"),
-        (
-            {"epochs": {"run": 3, "best": 3}},
-            r"record.epochs.best: 3, with dev f1 59.00; the best of its curve is 60.00",
-        ),
-        (
-            {"curves": {"dev": [55.0, 99.0, 59.0], "steps": [1] * 3}},
-            r"record.epochs.best: 2, .* the score of dev 60.00",
-        ),
+        ({"epochs": {"run": 3, "best": 3}}, r"record.epochs.best: 3, with dev f1 59.00; the best .* is 60.00"),
+        ({"curves": {"dev": [55.0, 99.0, 59.0], "steps": [1] * 3}}, r"epochs.best: 2, .* the score of dev 60.00"),
         ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev\[2\]: 120.0 should be less"),
         ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
-        (
-            {"layer_weights": [{"=1+1": {"weights": [1.0], "gamma": 1.0}}]},
-            r"record.layer_weights\[0\].=1\+1.* match pattern",
-        ),
+        ({"layer_weights": [{"=1+1": {"weights": [1.0], "gamma": 1.0}}]}, r"weights\[0\].=1\+1.* match pattern"),
         ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1, 1]}}, r"record.curves.steps: 2 numbers of 3 epochs"),
-        (
-            {"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1] * 3, "train_loss": [1.0]}},
-            r"record.curves.train_loss: 1",
-        ),
+        ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1] * 3, "train_loss": [1.0]}}, r"curves.train_loss: 1"),
         ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.parameters.trainable: -1 should be greater"),
         ({"created": "2999-01-01T00:00:00+00:00"}, r"record.created: 2999-.* is in the future"),
         ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 should be a valid integer"),
@@ -148,11 +119,8 @@ def test_a_copy_under_another_seed_is_left_out(make_record, tmp_path, kept):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (
-            '"schema": 3',
-            '"schema": 2',
-            "of an older version (schema 2, this one reads 3). Run again with",
-        ),
+        ('"schema": 3', '"schema": 2', "of an older version (schema 2, this one reads 3). Run again with"),
+        ('"hash": "', '"hush": "', "record: hash missing"),
         ('"schema": 3', '"schema": 4', "of a newer version (schema 4, this one reads 3). Update elmo-bench."),
         ('"seed": 0', '"seed": 1', "seed1.json. Move it."),
         ('"seconds": 90.0', '"seconds": "90"', "record.cost.seconds: '90' should be a valid number"),

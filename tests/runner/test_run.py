@@ -8,16 +8,7 @@ import pytest
 from safetensors import safe_open
 
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.ledger import (
-    Record,
-    RunPaths,
-    check_record,
-    digest_of,
-    of_split,
-    read_all,
-    read_outcomes,
-    slices_of,
-)
+from elmo_bench.ledger import Record, RunPaths, check_record, digest_of, of_split, read_all, read_outcomes, slices_of
 from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, result, rounded, run_small, small
 

@@ -53,8 +53,8 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake, monkeypatch):
     assert found[FAILED].note == "ValueError: no such layer"
     assert found[USER_ERROR].note == "vectors.txt: no such file"
     for seed, why in (
-        (KILLED, "killed by SIGKILL, as the system does when memory runs out; see "),
-        (SILENT, "the last line; see "),
+        (KILLED, "killed by SIGKILL, as the system does when memory runs out;"),
+        (SILENT, "the last line;"),
     ):
         assert found[seed].note.startswith(why)
         log = found[seed].note.rpartition("see ")[2]
@@ -79,11 +79,8 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
         fake_child.write(place, run.spec, f"{run.seed:032}")
         fake_child.fail(place, run.spec, "2" * 32, ValueError("old"))
     found = results(fake, KILLED, SILENT, SKIPPED)
-    assert {seed: result.state for seed, result in found.items()} == {
-        KILLED: "failed",
-        SILENT: "failed",
-        SKIPPED: "skipped",
-    }
+    states = {seed: result.state for seed, result in found.items()}
+    assert states == {KILLED: "failed", SILENT: "failed", SKIPPED: "skipped"}
     assert not [result for result in found.values() if "old" in result.note]
     assert found[SKIPPED].record["attempt"] == f"{SKIPPED:032}"
 
