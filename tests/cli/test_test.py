@@ -81,7 +81,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("length", "float(len(word))", "1 / (len(word) - 1)", 'ZeroDivisionError: division by zero ("{path}", line 7'),
     ("length", "float(len(word))", "1e999", "numbers that are not finite"),
     ("length", "layers, dim, parameters", "layers, size, parameters", "has no dim. Give it the length of a vector"),
-    ("network", ".requires_grad_(False)", "", "need gradients. Call .requires_grad_(False) in load."),
+    ("network", ".requires_grad_(False)", "", "need gradients. Write `with torch.no_grad():` in it."),
     ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
     ("network", "return [", "self.net.bias += 1e-6; return [", "encode changes its weights or buffers"),
     ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),
