@@ -68,12 +68,12 @@ def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> st
 
 def _table(states: list[RunState]) -> str:
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-    places: dict[str, set[str]] = defaultdict(set)
+    ends: dict[str, set[str]] = defaultdict(set)
     for each in states:
-        places[each.run.spec.encoder].add(each.run.sources["place"])
+        ends[each.run.spec.encoder].add(each.run.sources["source"])
     for each in states:
         spec = each.run.spec
-        encoder = told_apart(spec.encoder, each.run.sources["place"], places[spec.encoder])
+        encoder = told_apart(spec.encoder, each.run.sources["source"], ends[spec.encoder])
         counts[spec.suite, spec.task, encoder].update([each.state, *["converged"] * each.converged])
     columns = [STATES[0], "converged", *STATES[1:]]
     header = ["suite", "task", "encoder", *columns]

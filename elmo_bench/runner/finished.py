@@ -43,7 +43,7 @@ def sources_of(spec: RunSpec, setup: Setup) -> Sources:
         "data": setup.data,
         "root": str(setup.data_root or ""),
         "encoder": {"words": words, "vectors": setup.vectors, "contextual": setup.encoders},
-        "place": setup.source,  # in a record too, unlike the rest: tells two encoders of one name apart
+        "source": setup.source,  # in a record too, unlike the rest: tells two encoders of one name apart
     }
 
 

@@ -133,9 +133,10 @@ class LedgerState:
         """like: read only the runs of this suite, task and encoder."""
         part = {key: getattr(like.spec, key) for key in ("suite", "task", "encoder")} if like else {}
         gc.disable()  # records have no circles, and looking for some in all of them takes longer than reading
-        records, failures, self.problems = read_all(ledger, **part)
-        gc.freeze()
-        gc.enable()
+        try:
+            records, failures, self.problems = read_all(ledger, **part)
+        finally:
+            gc.enable()
         self.records = sorted(records, key=lambda record: record["created"])  # the newest last
         self.failures: list[Failure] = [failure for _, failure in failures]
         self._errors = {(settings_key(each["spec"]), each["seed"]): each["error"] for each in self.failures}
@@ -158,8 +159,8 @@ class LedgerState:
         """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""
         sources: dict[str, set[str]] = defaultdict(set)
         for run in runs:
-            sources[run.spec.key].add(run.sources["place"])
-        return [self._state(run, sources[run.spec.key] - {run.sources["place"]}) for run in runs]
+            sources[run.spec.key].add(run.sources["source"])
+        return [self._state(run, sources[run.spec.key] - {run.sources["source"]}) for run in runs]
 
     def _state(self, run: PlannedRun, others: set[str]) -> RunState:
         """others: the sources of other encoders of its name."""
