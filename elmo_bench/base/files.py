@@ -163,12 +163,18 @@ _TEXTS = {  # of errors that are no OSError: safetensors and HDF5 keep the syste
 }
 
 
+SMALLER = "task.training.batch=8"
+
+
 def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
-    """The line for users if the system refused a file, at any distance from this error; None for other errors.
+    """The line for users if the system refused a file, or a GPU memory, at any distance from this error; else None.
 
     `where` is named unless the system named a file.
     """
     while error is not None:
+        if type(error).__name__ == "OutOfMemoryError":  # of torch, which most commands do not import
+            said = ". ".join(str(error).split(". ")[:2])  # how much was asked for, and how much there is
+            return UserError(f"{said}. Give smaller batches, such as {SMALLER}, or run fewer side by side.")
         if isinstance(error, OSError) and error.errno in _REFUSALS:
             return UserError(f"{error.filename or where}: {_REFUSALS[error.errno]}")
         for text, why in _TEXTS.items():

@@ -1,7 +1,8 @@
 """What frozen encoders share: calls without gradients, devices, and the vectors of words that were seen."""
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,10 +29,21 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         plain = torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
         exact = cudnn.flags(enabled=cudnn.enabled, deterministic=cudnn.deterministic, allow_tf32=False)
-        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], exact:
+        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], exact, float32_products("highest"):
             return function(*arguments, **named)
 
     return call
+
+
+@contextmanager
+def float32_products(precision: str) -> Iterator[None]:
+    """Products of float32 matrices are exact with `highest`, and TF32 on a GPU with `high`, whatever was set before."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def device_named(name: str) -> torch.device:

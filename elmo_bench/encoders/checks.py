@@ -15,11 +15,11 @@ from elmo_bench.base.files import sha256_of
 TEXTS = (("a", "dog"), ("the", "dog", "saw", "a", "cat", "and", "a", "bird", "."), ("Anna", "lives", "here", "."))
 
 
-def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = TEXTS) -> None:
+def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = TEXTS, slack: float = 1e-4) -> None:
     """Try the protocol `Encoder` (encoders/__init__.py) on a few texts of different lengths.
 
     Raises UserError if an attribute is missing or wrong, and unless each text has finite vectors [L, T, D] that are the
-    same in every call. `name` of the encoder begins the error.
+    same in every call, within `slack`. `name` of the encoder begins the error.
     """
     for attribute, good, what in (
         ("checksum", lambda value: isinstance(value, str) and value != "", "a text that identifies its vectors"),
@@ -36,7 +36,7 @@ def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = T
     together = check_layers(encoder, texts, encoder.encode(list(texts)), name=name)
     for text, layers in zip(texts, together, strict=True):
         [alone] = check_layers(encoder, [text], encoder.encode([text]), name=name)
-        if not is_close(alone, layers):
+        if not is_close(alone, layers, slack=slack):
             raise UserError(
                 f"{name}: encode gives a sentence other vectors in another call. Switch off dropout, mask padding, or "
                 "encode one sentence at a time."
@@ -66,9 +66,9 @@ def check_layers(encoder: Any, sentences: Sequence[Any], layers: Any, *, name: s
     return list(layers)
 
 
-def is_close(layers: Tensor, others: Tensor) -> bool:
-    """Whether vectors are equal within 1e-4, or within 1e-4 of the largest number where that is above 1."""
-    return bool((layers - others).abs().max() <= 1e-4 * max(1.0, float(layers.detach().abs().max())))
+def is_close(layers: Tensor, others: Tensor, *, slack: float) -> bool:
+    """Whether vectors are equal within `slack`, or within `slack` of the largest number where that is above 1."""
+    return bool((layers - others).abs().max() <= slack * max(1.0, float(layers.detach().abs().max())))
 
 
 def code_of(encoder: Any) -> str:

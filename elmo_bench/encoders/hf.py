@@ -1,7 +1,9 @@
 """The encoder kind `hf`: any frozen transformer that `transformers` can load, without remote code."""
 
 import logging
+import os
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,8 @@ from elmo_bench.encoders.hf_words import Part, Pieces
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
-SIZE, PIECES = 64, 4096  # at most, of a pool of texts that go through the network together
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+CPU_POOL, GPU_POOL = (64, 4096), (1024, 32768)  # texts and pieces, at most, that go through the network together
 SPARE = 10**6  # numbers that a network may have that its files lack
 LIMITS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_seq_len")  # of BERT and most, LED, MPT
 ROOM = 2  # positions that some models (RoBERTa) number but never use
@@ -38,19 +41,26 @@ class HfEncoder:
     A sequence longer than the model's limit is read in parts, split between words.
     """
 
-    def __init__(self, *, weights: str, pooling: str | None = None, device: str = "cpu"):
+    def __init__(self, *, weights: str, pooling: str | None = None, precision: str | None = None, device: str = "cpu"):
         """`weights`: `bert-mini`, `all-MiniLM-L6-v2`, a folder as `save_pretrained` writes it, or
         `user/repo`, `user/repo@revision` or a bare name on the Hugging Face Hub. `pooling`: first, last or mean; None:
-        last for a causal model, whose earlier pieces have not seen the rest of the word, else first. Raises UserError
-        if the model cannot be loaded or `transformers` is not installed."""
+        last for a causal model, whose earlier pieces have not seen the rest of the word, else first. `precision` of the
+        network: float32 (None), or bfloat16, which pays on a GPU. Raises UserError if the model cannot be loaded or
+        `transformers` is not installed."""
         if pooling not in (None, *POOLINGS):
             raise UserError(f"encoder.contextual.pooling={pooling}: unknown. Choose one of: {', '.join(POOLINGS)}.")
+        precision = precision or "float32"
+        if precision not in PRECISIONS:
+            known_ones = ", ".join(PRECISIONS)
+            raise UserError(f"encoder.contextual.precision={precision}: unknown. Choose one of: {known_ones}.")
         self.folder = find(weights)
         self.files = files_of(self.folder)
         self.checksum = checksum(weights, self.folder)
         self.model, self.tokeniser = load_model(self.folder)
         self.device, self.name = device_named(device), weights
-        self.model.eval().requires_grad_(False).to(self.device)
+        on_gpu = self.device.type == "cuda"
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "true" if on_gpu else "false")  # a GPU would wait for one core
+        self.model.eval().requires_grad_(False).to(self.device, PRECISIONS[precision])
         with reading(weights, "a transformer with layers of one width", ""):
             self.layers, self.dim = 1 + int(self.model.config.num_hidden_layers), int(self.model.config.hidden_size)
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
@@ -60,12 +70,13 @@ class HfEncoder:
         self.longest = min(self.tokeniser.model_max_length, known - ROOM)
         if self.longest <= self.words.markers:
             raise UserError(f"encoder.name={weights}: reads {self.longest} pieces at most, so no word. {AGAIN}")
-        self.size = SIZE  # texts in a pool, at most
+        self.size, self.tokens = GPU_POOL if on_gpu else CPU_POOL
         self.parts = 0  # sequences that were read in parts so far
         with reading(weights, "a transformer that reads a sentence alone and among others", ""):
             self.pooling = pooling or ("last" if self._is_causal() else "first")
-            self._check(weights)
-        self.checksum += "" if self.pooling == "first" else f" {self.pooling}"
+            self._check(weights, slack=1e-4 if precision == "float32" else 0.05)
+        more = {self.pooling, precision} - {"first", "float32"}
+        self.checksum += "".join(f" {each}" for each in sorted(more))
 
     def __repr__(self) -> str:
         return described(self, self.name)
@@ -88,18 +99,18 @@ class HfEncoder:
         one, other = self._forward(ids, torch.ones_like(ids))[-1][:, 1]
         return bool(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
 
-    def _check(self, name: str) -> None:
-        """Read a few tiny texts, and a long one. Raises UserError.
+    def _check(self, name: str, *, slack: float) -> None:
+        """Read a few tiny texts, and a long one; vectors are equal within `slack`. Raises UserError.
 
         Models that mix the padding of a call into their vectors (FNet, YOSO, Nystromformer, ConvBERT) read one sentence
         at a time.
         """
         [alone], [together, *_] = self.encode(TEXTS[:1]), self.encode(TEXTS)
-        if not is_close(alone, together):
+        if not is_close(alone, together, slack=slack):
             self.size = 1
             console.print(f"{name}: vectors depend on the other sentences, so it reads one at a time", highlight=False)
-        check_encoder(self, name=f"encoder.name={name}")
-        ids = torch.ones(1, min(self.longest, PIECES // 8), dtype=torch.long, device=self.device)
+        check_encoder(self, name=f"encoder.name={name}", slack=slack)
+        ids = torch.ones(1, min(self.longest, CPU_POOL[1] // 8), dtype=torch.long, device=self.device)
         frozen(self._forward)(ids, torch.ones_like(ids))  # it is not longer than the network can read
 
     def _forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
@@ -126,7 +137,8 @@ class HfEncoder:
         results = [self._zeros(0 if text.chosen else text.words) for text in texts]
         rows = [row for row, text in enumerate(texts) if text.chosen]
         lengths = [len(texts[row].ids) for row in rows]
-        work = [[rows[n] for n in pool] for pool in pools(by_length(lengths), lengths, size=self.size, tokens=PIECES)]
+        cut = pools(by_length(lengths), lengths, size=self.size, tokens=self.tokens)
+        work = [[rows[number] for number in pool] for pool in cut]
         each = parallel_map if self.device.type == "cpu" else map
         for pool, of_pool in zip(work, each(lambda pool: self._pool([texts[row] for row in pool]), work), strict=True):
             for row, layers in zip(pool, of_pool, strict=True):
@@ -147,14 +159,13 @@ class HfEncoder:
         for row, text in enumerate(texts):
             ids[row, : len(text.ids)] = torch.tensor(text.ids)
             mask[row, : len(text.ids)] = 1
-        layers = torch.stack(self._forward(ids.to(self.device), mask.to(self.device)), dim=1).float()  # BLPD
-        results = []
-        for row, text in enumerate(texts):
-            pieces, words = torch.tensor(text.chosen, dtype=torch.long, device=self.device).view(-1, 2).T  # of N pieces
-            sums = layers.new_zeros(layers.shape[1], text.words, layers.shape[3])  # LTD
-            sums.index_add_(1, words, layers[row, :, pieces])
-            results.append(sums / torch.bincount(words, minlength=text.words).clamp(min=1)[:, None])  # LTD
-        return results
+        layers = torch.stack(self._forward(ids.to(self.device), mask.to(self.device)), dim=2).float()  # BPLD
+        starts = [0, *accumulate(text.words for text in texts)]  # of each text among all words
+        chosen = [(row, piece, starts[row] + word) for row, text in enumerate(texts) for piece, word in text.chosen]
+        rows, pieces, words = torch.tensor(chosen, device=self.device).T  # of N pieces
+        sums = layers.new_zeros(starts[-1], *layers.shape[2:]).index_add_(0, words, layers[rows, pieces])  # WLD
+        means = sums / torch.bincount(words, minlength=starts[-1]).clamp(min=1)[:, None, None]
+        return [part.transpose(0, 1) for part in means.split([text.words for text in texts])]  # LTD
 
 
 load: type[Encoder] = HfEncoder

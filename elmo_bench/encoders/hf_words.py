@@ -1,13 +1,9 @@
 """The pieces of words: a fast tokeniser that is given words, and the parts that a network reads at once."""
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
-
-# A call on one thread is far faster than any network, and leaves nothing behind that a fork would warn of.
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 class Part(NamedTuple):
@@ -63,23 +59,30 @@ class Pieces:
 
 def _parts(ids: list[int], words: list[int | None], count: int, longest: int, pooling: str) -> Iterator[Part]:
     """Every part of a sequence of `count` words. `words`: the word of each piece; None for markers around them."""
+    if len(ids) <= longest:  # nearly always, and faster
+        yield Part(ids, count, _chosen([(at, word) for at, word in enumerate(words) if word is not None], pooling))
+        return
     pieces: list[list[int]] = [[] for _ in range(count)]  # of each word
     for piece, word in enumerate(words):
         if word is not None:
             pieces[word].append(piece)
     inside = [piece for own in pieces for piece in own] or [len(ids)]
     before, after = ids[: inside[0]], ids[inside[-1] + 1 :]
-    chosen = {"first": slice(1), "last": slice(-1, None), "mean": slice(None)}[pooling]
     sizes, start, room = [*map(len, pieces)], 0, longest - len(before) - len(after)
     while start < count:
         end = _end(sizes, start, room)
         own = [(ids[piece], word - start) for word in range(start, end) for piece in pieces[word]][:room]
-        at: dict[int, list[int]] = {}  # the positions of each word
-        for position, (_, word) in enumerate(own, start=len(before)):
-            at.setdefault(word, []).append(position)
-        read = [(position, word) for word, positions in at.items() for position in positions[chosen]]
+        read = _chosen([(position, word) for position, (_, word) in enumerate(own, start=len(before))], pooling)
         yield Part([*before, *(piece for piece, _ in own), *after], end - start, read)
         start = end
+
+
+def _chosen(placed: list[tuple[int, int]], pooling: str) -> list[tuple[int, int]]:
+    """Of (position, word) of all pieces those whose mean is the word's vector."""
+    if pooling == "mean":
+        return placed
+    ordered = placed if pooling == "last" else placed[::-1]
+    return [(position, word) for word, position in {word: position for position, word in ordered}.items()]
 
 
 def _end(sizes: list[int], start: int, room: int) -> int:

@@ -1,24 +1,17 @@
-"""The softmax's loss and gradients, and the element-wise steps of training as one pass over GPU memory each (Triton).
+"""The softmax's loss and gradients, each in one pass over GPU memory (Triton).
 
-The same steps in plain PyTorch run on CPUs, and on GPUs without Triton; tests compare the two.
+The same in plain PyTorch runs on CPUs, and on GPUs without Triton; tests compare the two.
 
-Shape letters: M rows, P projection, V words, S candidates, B sentences, H cell; a leading 2 is the direction.
+Shape letters: M rows, P projection, V words, S candidates.
 """
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import torch
 from torch import Tensor
 
-try:
-    import triton
-    from triton import language as tl
-except ImportError:  # CPU builds of PyTorch come without it
-    triton, tl = None, SimpleNamespace(constexpr=int)
+from elmo_bench.elmo.kernels.graphs import jit, tl, triton
 
-BLOCK = 1024
 COLUMNS = 4096  # of a row of logits, at a time
 LOGITS = 2**29  # in memory at once
 EXTRA = 8  # more columns than features: the bias in two parts, and zeros that keep rows aligned
@@ -129,50 +122,6 @@ def _with_bias(weight: Tensor, bias: Tensor, kind: torch.dtype) -> Tensor:
     return matrix
 
 
-def lstm_step(  # noqa: PLR0917
-    gates: Tensor, bias: Tensor, before: Tensor, after: Tensor, raw: Tensor, clip: float
-) -> None:
-    """Gate inputs 2B(4H) in the order i, j, f, o become activations; the next cell goes to `after` 2BH float32.
-
-    bias 2(4H) float32, `before` 2BH float32; o * tanh(c) goes to `raw` 2BH.
-    """
-    if gates.is_cuda and triton:
-        count, cell = raw.shape[1] * raw.shape[2], raw.shape[2]
-        _lstm_step[(triton.cdiv(count, BLOCK), 2)](
-            gates, bias, before, after, raw, count, gates.stride(0), raw.stride(0), clip, H=cell, BLOCK=BLOCK
-        )
-        return
-    x = gates.float().add_(bias[:, None])  # `gates` itself, where it is float32
-    i, j, f, o = x.chunk(4, dim=2)
-    for gate in (i, f, o):
-        gate.sigmoid_()
-    torch.mul(f, before, out=after).addcmul_(i, j.tanh_()).clamp_(-clip, clip)
-    gates.copy_(x)
-    raw.copy_(torch.tanh(after).mul_(o))
-
-
-def lstm_step_backward(  # noqa: PLR0917
-    d_raw: Tensor, d_c: Tensor, gates: Tensor, before: Tensor, after: Tensor, clip: float
-) -> None:
-    """Activations 2B(4H) become gradients of the gate inputs; `d_c` 2BH float32 moves to the cell before.
-
-    d_raw 2BH is the gradient of o * tanh(c).
-    """
-    if gates.is_cuda and triton:
-        count, cell = d_raw.shape[1] * d_raw.shape[2], d_raw.shape[2]
-        _lstm_step_backward[(triton.cdiv(count, BLOCK), 2)](
-            d_raw, d_c, gates, before, after, count, gates.stride(0), clip, H=cell, BLOCK=BLOCK
-        )
-        return
-    i, j, f, o = gates.float().chunk(4, dim=2)
-    d_h, tanh_c = d_raw.float(), torch.tanh(after)
-    d_cell = torch.where(after.abs() < clip, d_c + d_h * o * (1 - tanh_c * tanh_c), 0.0)
-    torch.mul(d_cell, f, out=d_c)  # f is read before the gates are written over
-    d_i, d_j, d_f = d_cell * j * i * (1 - i), d_cell * i * (1 - j * j), d_cell * before * f * (1 - f)
-    for part, value in zip(gates.chunk(4, dim=2), (d_i, d_j, d_f, d_h * tanh_c * o * (1 - o)), strict=True):
-        part.copy_(value)
-
-
 def loss_rows(logits: Tensor, column: Tensor, separate: Tensor, loss: Tensor, d_separate: Tensor) -> None:
     """Logits MV become their gradients, of the sum of the cross-entropies, which go to `loss` M.
 
@@ -198,63 +147,7 @@ def loss_rows(logits: Tensor, column: Tensor, separate: Tensor, loss: Tensor, d_
     logits.copy_(share * wanted[:, None])
 
 
-def _jit(function: Any) -> Any:
-    return triton.jit(function) if triton else function
-
-
-@_jit
-def _lstm_step(  # noqa: PLR0917
-    gates, bias, before, after, raw, count, gate_stride, raw_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr
-):
-    side = tl.program_id(1)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < count
-    column = place % H
-    gate = gates + side * gate_stride + (place // H) * (4 * H) + column
-    add = bias + side * (4 * H) + column
-    i = tl.sigmoid(tl.load(gate, inside, 0.0).to(tl.float32) + tl.load(add, inside, 0.0))
-    j = tl.load(gate + H, inside, 0.0).to(tl.float32) + tl.load(add + H, inside, 0.0)
-    f = tl.sigmoid(tl.load(gate + 2 * H, inside, 0.0).to(tl.float32) + tl.load(add + 2 * H, inside, 0.0))
-    o = tl.sigmoid(tl.load(gate + 3 * H, inside, 0.0).to(tl.float32) + tl.load(add + 3 * H, inside, 0.0))
-    j = 2 * tl.sigmoid(2 * j) - 1
-    c = f * tl.load(before + side * count + place, inside, 0.0) + i * j
-    c = tl.minimum(tl.maximum(c, -clip), clip)
-    kind = gates.dtype.element_ty
-    tl.store(gate, i.to(kind), inside)
-    tl.store(gate + H, j.to(kind), inside)
-    tl.store(gate + 2 * H, f.to(kind), inside)
-    tl.store(gate + 3 * H, o.to(kind), inside)
-    tl.store(after + side * count + place, c, inside)
-    tl.store(raw + side * raw_stride + place, (o * (2 * tl.sigmoid(2 * c) - 1)).to(kind), inside)
-
-
-@_jit
-def _lstm_step_backward(  # noqa: PLR0917
-    d_raw, d_c, gates, before, after, count, gate_stride, clip, H: tl.constexpr, BLOCK: tl.constexpr
-):
-    side = tl.program_id(1)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < count
-    gate = gates + side * gate_stride + (place // H) * (4 * H) + place % H
-    i = tl.load(gate, inside, 0.0).to(tl.float32)
-    j = tl.load(gate + H, inside, 0.0).to(tl.float32)
-    f = tl.load(gate + 2 * H, inside, 0.0).to(tl.float32)
-    o = tl.load(gate + 3 * H, inside, 0.0).to(tl.float32)
-    place = side * count + place
-    c = tl.load(after + place, inside, 0.0)
-    tanh_c = 2 * tl.sigmoid(2 * c) - 1
-    d_h = tl.load(d_raw + place, inside, 0.0).to(tl.float32)
-    d_cell = tl.load(d_c + place, inside, 0.0) + d_h * o * (1 - tanh_c * tanh_c)
-    d_cell = tl.where(tl.abs(c) < clip, d_cell, 0.0)
-    kind = gates.dtype.element_ty
-    tl.store(gate, (d_cell * j * i * (1 - i)).to(kind), inside)
-    tl.store(gate + H, (d_cell * i * (1 - j * j)).to(kind), inside)
-    tl.store(gate + 2 * H, (d_cell * tl.load(before + place, inside, 0.0) * f * (1 - f)).to(kind), inside)
-    tl.store(gate + 3 * H, (d_h * tanh_c * o * (1 - o)).to(kind), inside)
-    tl.store(d_c + place, d_cell * f, inside)
-
-
-@_jit
+@jit
 def _loss_rows(logits, column, separate, loss, d_separate, columns, stride, BLOCK: tl.constexpr):  # noqa: PLR0917
     row = tl.program_id(0)
     line = logits + row.to(tl.int64) * stride

@@ -5,7 +5,6 @@ leading 2 is the direction.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -21,12 +20,12 @@ from elmo_bench.base.int8 import read_tensors
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.kernels.batched import convolve
+from elmo_bench.elmo.kernels.graphs import Graphs, lstm_step, lstm_step_backward
 from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import locate_with_softmax
 from elmo_bench.elmo.weights import initialise, load_files
 from elmo_bench.pretraining.encode import MARKERS, OUTSIDE, UNKNOWN, Batch, Batches, Encoded, TargetVocabulary
-from elmo_bench.pretraining.kernels import lstm_step, lstm_step_backward
 from elmo_bench.text.chars import WORD_LENGTH
 
 CUTS = (0, 12, WORD_LENGTH)  # words up to these lengths share a trimmed convolution; each piece costs kernel launches
@@ -154,11 +153,7 @@ def perplexity(model: LanguageModel, text: Encoded, *, device: str = "cpu") -> P
 
 
 class TimeLoop:
-    """The steps of one layer, forward and backward, on buffers with fixed addresses.
-
-    On a GPU the loops over time of a shape that comes again are captured as CUDA graphs: a step of training is hundreds
-    of small kernels, and launching them one by one takes longer than running them.
-    """
+    """The steps of one layer, forward and backward, on buffers with fixed addresses (see `Graphs`)."""
 
     def __init__(self, lstm: ProjectedLstm, x: Tensor):
         _, steps, rows, features = x.shape
@@ -176,10 +171,7 @@ class TimeLoop:
             x.new_empty(part.transpose(1, 2).shape) for part in (lstm.weight, lstm.projection)
         )
         self.bias = x.new_empty(lstm.bias.shape, dtype=torch.float32)
-        self.seen: Counter[tuple[str, int, int]] = Counter()
-        self.graphs: dict[tuple[str, int, int], torch.cuda.CUDAGraph] = {}
-        if x.is_cuda:
-            self.pool, self.stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
+        self.graphs = Graphs(x.device)
 
     def fits(self, x: Tensor) -> bool:
         """Whether the buffers can hold this input."""
@@ -191,23 +183,8 @@ class TimeLoop:
         return self.flat[name][: math.prod(shape)].view(shape)
 
     def run(self, name: str, steps: int, rows: int) -> None:
-        """Run `forward` or `backward`, from the third time of a shape on as a graph."""
-        loop, key = getattr(self, name), (name, steps, rows)
-        self.seen[key] += 1
-        if graph := self.graphs.get(key):
-            graph.replay()
-        elif not self.bias.is_cuda or self.seen[key] < 3:
-            loop(steps, rows)
-        else:
-            graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
-            self.stream.wait_stream(current)
-            with torch.cuda.stream(self.stream):
-                graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
-                loop(steps, rows)
-                graph.capture_end()
-            current.wait_stream(self.stream)
-            self.graphs[key] = graph
-            graph.replay()
+        """Run `forward` or `backward`."""
+        self.graphs.run((name, steps, rows), lambda: getattr(self, name)(steps, rows))
 
     def forward(self, steps: int, rows: int) -> None:
         """The equations of the reference cell: `both` holds the input and h before each step."""

@@ -3,6 +3,7 @@
 Each runs `elmo-bench run` with a job's arguments and reports how the process ended; the results are in the ledger.
 """
 
+import math
 import multiprocessing
 import os
 import signal
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run", "elmo_bench.runner.evaluate"]
 POLL = 1.0  # seconds
+TORCHS = 0.9  # of a run's share of a GPU's memory; the driver takes the rest
 PATIENCE = 10.0  # seconds for a child to end after a signal
 
 
@@ -89,16 +91,18 @@ def _local(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator
     """`launcher=local`: child processes, one thread each, as many at once as cores (or GPUs) and memory allow.
 
     They are forked from a process that has imported everything and done nothing (a fork server), since torch takes
-    seconds to import. Each has its own memory and its own log; a child that dies concerns no other.
+    seconds to import. Each has its own memory, its share of a GPU's, and its own log; a child that dies concerns no
+    other.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus())))
+    share = 1 / math.ceil(options["jobs"] / len(visible.split(",")))
     waiting, running = deque(jobs), dict[BaseProcess, tuple[Job, str]]()
     try:
         while waiting or running:
             while waiting and len(running) < options["jobs"] and _fits(waiting[0], running):
                 job, taken = waiting.popleft(), [gpu for _, gpu in running.values()]
                 gpu = min(visible.split(","), key=taken.count)
-                running[_start(job, gpu)] = job, gpu
+                running[_start(job, gpu, share)] = job, gpu
             wait([child.sentinel for child in running], timeout=POLL)  # not longer, since memory may become free
             for child in [child for child in running if child.exitcode is not None]:
                 yield _ended(running.pop(child)[0], child.exitcode or 0)
@@ -113,7 +117,7 @@ def _fits(job: Job, running: Mapping[BaseProcess, tuple[Job, str]]) -> bool:
     return not running or available_memory() - growth >= job.memory
 
 
-def _start(job: Job, gpu: str) -> BaseProcess:
+def _start(job: Job, gpu: str, share: float) -> BaseProcess:
     """In the process group of this one: Ctrl-C in a terminal reaches it too.
 
     The fork server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench
@@ -125,16 +129,20 @@ def _start(job: Job, gpu: str) -> BaseProcess:
     os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
-    child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log), gpu))
+    child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log), gpu, share))
     child.start()
     return child
 
 
-def _child(arguments: list[str], log: str, gpu: str) -> None:
-    """`python -m elmo_bench …` in the forked process."""
+def _child(arguments: list[str], log: str, gpu: str, share: float) -> None:
+    """`python -m elmo_bench …` in the forked process, which may take this share of a GPU's memory."""
     begin_child(log)
     if gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+        import torch
+
+        if share < 1 and torch.cuda.is_available():
+            torch.cuda.set_per_process_memory_fraction(TORCHS * share)
     sys.argv = ["elmo_bench", *arguments]
     entry()
 

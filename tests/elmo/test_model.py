@@ -8,17 +8,18 @@ from torch.nn import functional
 
 from elmo_bench.elmo.batches import layers_of, zero_states
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.kernels.graphs import GraphBiLM, pieces
 from elmo_bench.elmo.kernels.packed import PackedBiLM
 from tests.elmo.bilms import IDS, RELU, SENTENCES, TANH, random_bilm
 
 INDEX = torch.nn.utils.rnn.pad_sequence([torch.tensor(sentence) + 1 for sentence in SENTENCES], batch_first=True)
 
 
-@pytest.mark.parametrize("kernel", ["batched", "packed"])
+@pytest.mark.parametrize("network", [BatchedBiLM, GraphBiLM, lambda bilm: PackedBiLM(bilm, "float32")])
 @torch.no_grad()
-def test_kernels_are_the_reference(kernel):
+def test_kernels_are_the_reference(network):
     bilm = random_bilm(TANH).eval()
-    network = BatchedBiLM(bilm) if kernel == "batched" else PackedBiLM(bilm, "float32")
+    network = network(bilm)
     states = [(0.1 * torch.randn_like(h), 0.1 * torch.randn_like(c)) for h, c in zero_states(TANH, 4, torch.empty(0))]
     vectors = functional.pad(network.characters(IDS), (0, 0, 1, 0))
     torch.testing.assert_close(vectors[1:], bilm.characters(IDS), atol=2e-6, rtol=0)
@@ -34,6 +35,24 @@ def test_kernels_are_the_reference(kernel):
         clipped += int((wanted_last[0][1].abs() == TANH.cell_clip).sum())
         clipped += int((wanted[1].abs() == TANH.projection_clip).any())
     assert clipped > 4  # both clips are reached
+
+
+@torch.no_grad()
+def test_pieces_of_a_call_are_the_whole():
+    """Rows end within pieces, between them and where fewer rows are read; a second call reuses the buffers."""
+    bilm = random_bilm(TANH).eval()
+    networks = BatchedBiLM(bilm), GraphBiLM(bilm)
+    vectors = functional.pad(networks[0].characters(IDS), (0, 0, 1, 0))
+    draw = torch.Generator().manual_seed(0)
+    for count, longest in ((150, 70), (3, 5), (140, 9)):
+        lengths = torch.randint(0, longest + 1, (count,), generator=draw)
+        index = torch.randint(1, len(vectors), (count, longest), generator=draw)
+        index[torch.arange(longest) >= lengths[:, None]] = 0
+        states = [(0.1 * torch.randn_like(h), c) for h, c in zero_states(TANH, count, vectors)]
+        (wanted, last), (layers, ours) = (layers_of(each, vectors, index, states) for each in networks)
+        torch.testing.assert_close(layers, wanted, atol=2e-6, rtol=0)
+        torch.testing.assert_close(ours, last, atol=2e-6, rtol=0)
+    assert [*pieces([150] * 8 + [40] * 5)] == [(0, 8, 256), (8, 4, 64), (12, 1, 64)]
 
 
 def test_gradients_of_the_batched_kernel_are_those_of_the_reference():

@@ -45,6 +45,16 @@ def test_a_word_without_a_piece_is_zeros_and_an_empty_text_has_no_vectors(encode
     assert none.shape == (BLOCKS + 1, 0, WIDTH)
 
 
+def test_bfloat16_is_another_encoder_and_close(folder, encoder):
+    rounded = HfEncoder(weights=str(folder), precision="bfloat16")
+    assert rounded.checksum == f"{encoder.checksum} bfloat16"
+    for mine, exact in zip(rounded.encode(TEXTS), encoder.encode(TEXTS), strict=True):
+        assert mine.dtype == torch.float32
+        assert 1e-5 < (mine - exact).square().mean().sqrt() / exact.square().mean().sqrt() < 0.02
+    with pytest.raises(UserError, match="precision=half: unknown"):
+        HfEncoder(weights=str(folder), precision="half")
+
+
 def pickled(folder, other, content):
     """A copy of the folder with pickled weights, which `content` makes of its tensors."""
     shutil.copytree(folder, other)

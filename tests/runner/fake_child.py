@@ -16,14 +16,14 @@ from tests.ledger.records import OUTCOMES, make_record
 DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
 
 
-def child(arguments: list[str], log: str, gpu: str) -> None:
+def child(arguments: list[str], log: str, gpu: str, share: float) -> None:
     """In the place of `launchers._child`."""
     begin_child(log)
     command, *options, flag, attempt = arguments
     assert (command, flag) == ("run", "--attempt")
     config = compose("config", options)
     run = paths(RunSpec.of(config), config.seed, config.ledger)
-    print(f"seed {config.seed}\ngpu {gpu}\nthe last line", flush=True)
+    print(f"seed {config.seed}\n{share} of gpu {gpu}\nthe last line", flush=True)
     started = time.time()
     spec = RunSpec.of(config)
     if config.seed == DONE:

@@ -41,7 +41,7 @@ def results(ledger, *seeds, jobs=2):
 
 def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    found = results(fake, DONE, FAILED, USER_ERROR, KILLED, SILENT)
+    found = results(fake, DONE, FAILED, USER_ERROR, KILLED, SILENT, jobs=4)
     assert {seed: (result.state, result.code) for seed, result in found.items()} == {
         DONE: ("done", 0),
         FAILED: ("failed", 1),
@@ -60,7 +60,7 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake, monkeypatch):
         log = found[seed].note.rpartition("see ")[2]
         assert Path(log).read_text().startswith(f"seed {seed}\n")
     said = [path.read_text().splitlines()[1] for path in fake.parent.rglob("*.log")]
-    assert {*said} == {"gpu 3", "gpu 5"}
+    assert {*said} == {"0.5 of gpu 3", "0.5 of gpu 5"}
 
 
 def test_the_first_line_says_how_much_there_is_to_do(fake, capsys):

@@ -1,7 +1,8 @@
 """The biLM of `model.py`, fast: the same parameters and the same function for batches of sentences.
 
-- `batched.py`: both directions as one product, on any device, with or without gradients. GPUs use it, and `Elmo` where
-  it trains the biLM.
+- `batched.py`: both directions as one product, on any device, with or without gradients. `Elmo` uses it where it trains
+  the biLM.
+- `graphs.py`: inference on a GPU with CUDA graphs and fused kernels, in float32, tf32 or bfloat16.
 - `packed.py`: inference on a CPU with weights packed for oneDNN, in float32, bfloat16 or int8.
 
 `Network` is what all of them offer; `fastest` chooses one.
@@ -18,10 +19,12 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.progress import used
 from elmo_bench.elmo.kernels import packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.kernels.graphs import GraphBiLM
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.options import BiLMOptions
 
-PRECISIONS = ("float32", "bfloat16", "int8")
+PRECISIONS = ("float32", "bfloat16", "int8", "tf32")
+BFLOAT16 = 8, 0  # the compute capability from which GPUs multiply in bfloat16 and TF32
 
 
 class Network(Protocol):
@@ -48,15 +51,27 @@ def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> N
     """
     if precision not in PRECISIONS:
         raise UserError(f"precision={precision}: unknown. Choose one of: {', '.join(PRECISIONS)}.")
-    on_cpu = torch.device(device).type == "cpu"
-    if on_cpu and packed.works("float32"):
+    if torch.device(device).type != "cpu":
+        return _on_gpu(bilm, precision, device)
+    if precision == "tf32":
+        raise UserError("precision=tf32 is of GPUs. Choose float32, bfloat16 or int8 on a CPU.")
+    if packed.works("float32"):
         if not packed.works(precision):
             raise UserError(f"precision={precision}: this CPU has no instructions for it. Choose float32.")
         used("bilm", f"packed {precision}")
         return packed.PackedBiLM(bilm, precision)
     if precision == "int8":
-        raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
-    if on_cpu:
-        note("ELMo: oneDNN's operators in torch are missing or differ, so it runs without packed weights")
+        raise UserError("precision=int8 runs on a CPU with oneDNN's operators, and here are none. Choose float32.")
+    note("ELMo: oneDNN's operators in torch are missing or differ, so it runs without packed weights")
     used("bilm", f"batched {precision}")
-    return BatchedBiLM(copy.deepcopy(bilm).to(device, getattr(torch, precision)))
+    return BatchedBiLM(copy.deepcopy(bilm).to(getattr(torch, precision)))
+
+
+def _on_gpu(bilm: BiLM, precision: str, device: str) -> Network:
+    if precision == "int8":
+        raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
+    if precision != "float32" and torch.cuda.get_device_capability(device) < BFLOAT16:
+        raise UserError(f"precision={precision}: {torch.cuda.get_device_name(device)} has none. Choose float32.")
+    used("bilm", f"graphs {precision}")
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    return GraphBiLM(copy.deepcopy(bilm).to(device, dtype), products="high" if precision == "tf32" else "highest")

@@ -13,12 +13,13 @@ from torch.nn import functional
 from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm, State
 from elmo_bench.text.chars import PAD_CHARACTER
 
-WORDS_AT_ONCE = 512  # words of similar length share a trimmed convolution
 ROWS_AT_ONCE = 1024  # rows times steps whose gates are in memory at once
 
 
 class BatchedBiLM:
     """A `Network` (see `kernels/__init__.py`) on the parameters of a BiLM as they are at each call."""
+
+    words_at_once = 512  # words of similar length share a trimmed convolution
 
     def __init__(self, bilm: BiLM):
         self.bilm, self.options = bilm, bilm.options
@@ -27,7 +28,7 @@ class BatchedBiLM:
         """Character ids [N, C], every row a word -> [N, P]."""
         encoder = self.bilm.characters
         lengths, order = by_length(ids)
-        parts = [convolve(encoder, ids[rows], int(lengths[rows[-1]])) for rows in order.split(WORDS_AT_ONCE)]
+        parts = [convolve(encoder, ids[rows], int(lengths[rows[-1]])) for rows in order.split(self.words_at_once)]
         x = torch.cat(parts)[torch.argsort(order)]  # NF
         for highway in encoder.highways:
             x = highway(x)
