@@ -36,7 +36,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", default="small,original", help=f"of: {' '.join(sides.SHAPES)}")
     parser.add_argument("--batches", default="1,32,128", help="sentences a call of the peer: 1,32,128")
-    parser.add_argument("--precision", default="float32", help="of ours: float32 bfloat16 int8")
+    parser.add_argument("--precision", default="float32", help="of ours: float32 bfloat16 int8 tf32")
     parser.add_argument("--sentences", type=Path, help="one tokenised sentence a line; .txt .gz .xz")
     parser.add_argument("--count", type=int, default=2000, help="distinct sentences; a 32nd of them at batch 1")
     parser.add_argument("--rounds", type=int, default=5)
@@ -80,7 +80,7 @@ def measure(
     theirs = []
     for _ in range(rounds):
         for precision, side in ours.items():
-            encoder = side.fresh()
+            encoder = side.fresh(calls)
             for kind in ("cold", "warm"):
                 seconds[precision, kind].append(side.seconds(encoder, calls))
         theirs.append(peer.ask("encode", batches=cut(sentences, batch))["seconds"])

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from elmo_bench.elmo.frozen import float32_products
+
 SIZE, TIMES = 4096, 8
 
 
@@ -17,12 +19,13 @@ def peak(precision: str, device: str, clock: Callable[[str], float] | None = Non
     clock = clock or now
     if precision == "int8":
         return None
-    matrix = torch.randn(SIZE, SIZE, device=device).to(getattr(torch, precision))
-    best = float("inf")
-    for _ in range(TIMES + 1):  # the first one warms up
-        start = clock(device)
-        matrix @ matrix
-        best = min(best, clock(device) - start)
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    matrix, best = torch.randn(SIZE, SIZE, device=device).to(dtype), float("inf")
+    with float32_products("high" if precision == "tf32" else "highest"):
+        for _ in range(TIMES + 1):  # the first one warms up
+            start = clock(device)
+            matrix @ matrix
+            best = min(best, clock(device) - start)
     return 2 * SIZE**3 / best
 
 

@@ -63,6 +63,20 @@ def test_a_precision_is_within_its_bounds_of_the_reference_and_does_not_depend_o
         assert (layers - encoder.encode([sentence])[0]).square().mean().sqrt() / size < rms / 2
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(("precision", "rms"), [("float32", 5e-6), ("tf32", 0.005), ("bfloat16", 0.01)])
+def test_graphs_on_a_gpu_are_within_their_bounds(precision, rms):
+    words = ["the", "bank", "of", "a", "river", "that", "nobody", "has", "seen", "."]
+    sentences = [words * (1 + number % 5) + words[: number % 9] for number in range(300)] + [[]]
+    encoder, exact = ElmoEncoder(precision=precision, device="cuda"), ElmoEncoder().encode(sentences)
+    for _ in range(4):  # graphs are captured in the third call
+        pairs = zip(encoder.encode(sentences), exact, strict=True)
+        errors, sizes = zip(*((layers.cpu() - right, right) for layers, right in pairs), strict=True)
+        spread = [torch.cat([each.flatten() for each in some]).square().mean().sqrt() for some in (errors, sizes)]
+        assert spread[0] < rms * spread[1]
+
+
 @pytest.fixture
 def tried_again():
     """The operators are tried again in the test, and after it."""

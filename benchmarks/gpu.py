@@ -1,0 +1,140 @@
+"""Every figure that needs a GPU, in at most eight minutes, and the tests that need one; writes OUT/gpu.json.
+
+    python benchmarks/gpu.py OUT --sentences heldout.txt.xz [--peer PYTHON] [--minutes 8]
+
+Steps, each a process of its own whose last lines are kept: tests; `original` in every precision against AllenNLP
+(`--peer`, see `encode.py`) and one sentence at a time against our reference; a network of MiniLM's shape through `hf`
+and through plain transformers; steps of pretraining; named entities and inference at the paper's sizes, two runs on the
+card at once, with random weights of the original's shape. A step that does not end in its share of the time is stopped,
+and says so; the others go on.
+
+A machine without a network needs the wheels of hydra-core, omegaconf, antlr4-python3-runtime, pytorch-crf, datasets,
+seqeval, submitit, pydantic, orjson, zstandard and allennlp, with what they need. A tree that travels can leave behind
+results/, docs/ and elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gemm
+import random_weights
+import torch
+
+from elmo_bench.encoders.hf import HfEncoder
+
+HERE = Path(__file__).resolve().parent
+TAIL = 40  # lines of a step's output
+ROUNDS, BATCH = 3, 128
+
+
+def minilm(folder: Path) -> Path:
+    """Random weights in the shape of all-MiniLM-L6-v2, with the pieces of bert-mini."""
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    for file in (HERE.parent / "elmo_bench" / "weights" / "bert-mini").glob("tokenizer*"):
+        shutil.copy(file, folder)
+    return folder
+
+
+def transformer(sentences: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
+    """Tokens a second of `hf` and of plain transformers with sorted batches, in turns, by precision."""
+    from transformers import AutoModel, AutoTokenizer
+
+    ordered, tokens = sorted(sentences, key=len), sum(map(len, sentences))
+    tokeniser, figures = AutoTokenizer.from_pretrained(folder), {}
+    for precision in ("float32", "bfloat16"):
+        ours = HfEncoder(weights=str(folder), precision=precision, device="cuda")
+        model = AutoModel.from_pretrained(folder, dtype=getattr(torch, precision)).to("cuda").eval()
+
+        @torch.inference_mode()
+        def plain(model: Any = model) -> None:
+            for start in range(0, len(ordered), BATCH):
+                batch = [list(sentence) for sentence in ordered[start : start + BATCH]]
+                coded = tokeniser(batch, is_split_into_words=True, padding=True, truncation=True, return_tensors="pt")
+                model(**coded.to("cuda"), output_hidden_states=True)
+
+        times = [
+            [seconds(side) for side in (lambda ours=ours: ours.encode(sentences), plain)] for _ in range(ROUNDS + 1)
+        ]
+        rates = [[tokens / each for each in own] for own in times[1:]]  # the first round warms up
+        ratios = [mine / theirs for mine, theirs in rates]
+        figures[precision] = {"hf and plain, tokens/s": rates, "ratio": statistics.median(ratios), "ratios": ratios}
+    return figures
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """What a call takes on the GPU."""
+    start = gemm.now("cuda")
+    call()
+    return gemm.now("cuda") - start
+
+
+def steps(folder: Path, args: argparse.Namespace) -> dict[str, tuple[float, list[str]]]:
+    """Every step: its share of the time, and its command."""
+    random_weights.write(folder / "original", random_weights.options(*random_weights.SHAPES["original"]), seed=0)
+    bench, text = [sys.executable, "benchmarks/encode.py", "--device", "cuda"], ["--sentences", str(args.sentences)]
+    first, peer = [*bench, "--shapes", "original", *text], str(args.peer or "none")
+    many, one = ["--count", "8000", "--batches", "64,128,1024"], ["--count", "1024", "--batches", "1"]
+    all_of = "float32,bfloat16,tf32"
+    sizes = ["suite=open", "size=paper", "trainer=gpu", "encoder=elmo", f"encoder.weights={folder / 'original'}"]
+    ledger = [f"ledger={folder / 'runs'}", "logger=none", "launcher.jobs=2", f"launcher.logs={folder / 'logs'}"]
+    return {
+        "tests": (0.1, [sys.executable, "-m", "pytest", "-o", "filterwarnings=default", "-m", "slow", "-k", "gpu",
+                        "tests/elmo", "tests/pretraining"]),
+        "encode": (0.2, [*first, *many, "--precision", all_of, "--rounds", "3", "--peer", peer]),
+        "one": (0.1, [*first, *one, "--precision", "float32,bfloat16", "--rounds", "3", "--peer", "none"]),
+        "transformer": (0.1, [sys.executable, __file__, str(args.out), *text, "--only", "transformer"]),
+        "pretrain": (0.1, [sys.executable, "benchmarks/pretrain.py", str(args.sentences), "--shape", "wide",
+                           "--device", "cuda", "--cells", "32768", "--bfloat16"]),
+        "runs": (0.4, [sys.executable, "-m", "elmo_bench", "sweep", "task=ner,snli", *sizes, *ledger]),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--sentences", type=Path, required=True, help="one tokenised sentence a line; .txt .gz .xz")
+    parser.add_argument("--peer", type=Path, help="a Python that can import AllenNLP's wheel")
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--only", nargs="+", help="names of steps")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    with tempfile.TemporaryDirectory() as name:
+        if args.only == ["transformer"]:
+            import sides
+
+            print(json.dumps(transformer(sides.read_sentences(args.sentences, 8000), minilm(Path(name)))))
+            return
+        for step, (share, command) in steps(Path(name), args).items():
+            if args.only and step not in args.only:
+                continue
+            start = time.monotonic()
+            with (args.out / f"{step}.log").open("w+") as log:
+                try:
+                    limit = 60 * args.minutes * share
+                    code: int | str = subprocess.run(
+                        command, stdout=log, stderr=log, timeout=limit, check=False
+                    ).returncode
+                except subprocess.TimeoutExpired as slow:
+                    code = f"stopped after {slow.timeout:.0f} s"
+                log.seek(0)
+                tail = log.read().splitlines()[-TAIL:]
+            results[step] = {"command": command, "code": code, "seconds": time.monotonic() - start, "output": tail}
+            (args.out / "gpu.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            print(f"{step}: {code}, {results[step]['seconds']:.0f} s", *tail, sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
