@@ -8,6 +8,7 @@ import sys
 
 import h5py
 import pytest
+import torch
 
 from elmo_bench.ledger import read_all
 from tests.runs import GOLDEN, ROOT, files, small
@@ -131,3 +132,15 @@ def test_what_the_machine_lacks_is_one_line_before_torch_is_imported(main_job, c
     monkeypatch.setattr("elmo_bench.runner.prepare.prepare", None)  # would read the data
     assert main_job("task=ner", "encoder=none", *options) == 2
     assert said in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_full_gpu_is_one_line(main_job, capsys, monkeypatch):
+    said = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.11 GiB"
+
+    def full(*_):
+        raise torch.OutOfMemoryError(f"{said} of which 1 GiB is free. Process 7 has 78 GiB.")
+
+    monkeypatch.setattr("elmo_bench.runner.prepare.prepare", full)
+    assert main_job("task=ner", "encoder=none") == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"{said} of which 1 GiB is free. Give smaller batches, such as task.training.batch=8" in last

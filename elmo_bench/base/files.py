@@ -173,7 +173,7 @@ def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
     """
     while error is not None:
         if type(error).__name__ == "OutOfMemoryError":  # of torch, which most commands do not import
-            said = ". ".join(str(error).split(". ")[:2])  # how much was asked for, and how much there is
+            said = ". ".join(str(error).split(". ")[:3])  # how much was asked for, and how much there is
             return UserError(f"{said}. Give smaller batches, such as {SMALLER}, or run fewer side by side.")
         if isinstance(error, OSError) and error.errno in _REFUSALS:
             return UserError(f"{error.filename or where}: {_REFUSALS[error.errno]}")
