@@ -18,7 +18,6 @@ GROUPS = {
         "verify": "compare your runs on the paper's data with its figures:  verify TASK",
         "cost": "measure frozen encoders on this machine:  cost encoder=glove,elmo",
         "merge": "add the records of another ledger:  merge LEDGER",
-        "clean": "remove checkpoints and locks that finished and killed runs left",
     },
     "data": {
         "fetch": "download public data and verify it:  fetch --root FOLDER",
