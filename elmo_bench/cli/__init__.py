@@ -1,6 +1,8 @@
 """The commands, one module each: `main(arguments) -> exit code`, imported when it is called."""
 
 import argparse
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 GROUPS = {
@@ -47,3 +49,9 @@ def parser(command: str, epilog: str | None = None, *, ledger: bool = False) -> 
         about = "folder of records (default: %(default)s)"
         made.add_argument("--ledger", type=Path, default=Path("results/runs"), help=about)
     return made
+
+
+def encoder_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(`key=value` options of an encoder among these words, the others)."""
+    options = [word for word in words if re.match(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=", word)]
+    return options, [word for word in words if word not in options]
