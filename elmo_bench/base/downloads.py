@@ -1,10 +1,8 @@
 """Published files, downloaded once to the cache folder and verified by checksum; checksums of what a run reads.
 
 The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a user without a
-home). Next to a file in it is `<file>.sha256` (in the format of `sha256sum`): the published checksum, or the one
-recorded when the file was first read. A file that the user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or
-`$HF_HUB_OFFLINE=1`) nothing is downloaded. `$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the
-published addresses.
+home). A file that the user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`) nothing is
+downloaded. `$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the published addresses.
 """
 
 import contextlib
@@ -76,33 +74,14 @@ def fetch(url: str, path: Path, *, sha256: str | None = None, by_hand: str | Non
             with _one_process(path):
                 if not path.is_file():
                     console.print(f"downloading {redacted(url)} to {path}", highlight=False, markup=False)
-                    _download(url, path, sha256 or _recorded(path))
+                    _download(url, path, sha256)
         except DownloadError as error:
             raise UserError(f"{url}: {error}. Or {by_hand or f'put that file at {path}'}.") from None
         except OSError as error:
             error.filename = None  # the file that was wanted is named, not the one next to it
             refused = refusal(error, path) or f"{path}: cannot be written ({error.strerror or error})."
             raise UserError(f"{refused} $ELMO_BENCH_CACHE names another folder.") from None
-    if sha256:
-        record(path, sha256)
     return path
-
-
-def verify(path: Path, checksum: str) -> None:
-    """Compare a file's SHA-256 with the one recorded next to it, if any; raises UserError if they differ."""
-    if (recorded := _recorded(path)) and recorded != checksum:
-        raise UserError(
-            f"{path}: damaged or changed (SHA-256 {checksum[:12]}…, recorded {recorded[:12]}…). Delete it to download "
-            f"it again, or delete {_record(path).name} if the change is intended."
-        )
-
-
-def record(path: Path, checksum: str) -> None:
-    """Record the SHA-256 of a file in the cache folder, unless one is recorded already."""
-    if path.is_relative_to(cache_folder()) and not _recorded(path):
-        # The cache may be read-only.
-        with contextlib.suppress(UserError, OSError), atomic_write(_record(path), "w") as handle:
-            handle.write(f"{checksum}  {path.name}\n")
 
 
 def _download(url: str, path: Path, checksum: str | None) -> None:
@@ -141,8 +120,7 @@ def _download(url: str, path: Path, checksum: str | None) -> None:
         part.unlink()
         if resumed:  # it was the beginning of another file
             return _download(url, path, checksum)
-        recorded = f"recorded in {_record(path)} (delete that if the change is intended)"
-        raise DownloadError(f"the download does not have the SHA-256 {recorded if _recorded(path) else 'published'}")
+        raise DownloadError("the download does not have the SHA-256 published")
     part.replace(path)
 
 
@@ -191,17 +169,6 @@ def _one_process(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _record(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")
-
-
-def _recorded(path: Path) -> str | None:
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if match := re.match(r"[0-9a-f]{64}\b", _record(path).read_text(encoding="utf-8")):
-            return match[0]
-    return None
-
-
 LARGE = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second
 SETTLED = 5.0  # seconds; no file system in use keeps times more coarsely than 2
 
@@ -209,53 +176,43 @@ SETTLED = 5.0  # seconds; no file system in use keeps times more coarsely than 2
 class Content:
     """The SHA-256 of a file that is read next. Take it, read the file, call `check`, and only then use what was read.
 
-    Why that is safe: the state of a file is looked at before it is hashed. Whoever writes to the file or sets its time
-    of modification back sets its time of change to the present, which no program can choose; a file renamed over it has
-    another inode. So if both times were SETTLED seconds old when hashing began, every later change shows in the state,
-    and a `check` that finds the same state knows that the bytes were the same all the time. The times of a younger file
-    may hide a change, since they are as coarse as the file system's clock: `check` hashes it again.
+    `check` compares the file's state: whoever writes to the file or sets its time of modification back sets its time of
+    change to the present, which no program can choose; a file renamed over it has another inode.
 
-    The checksum of a large file is remembered in the cache folder under path and state, if the file was settled, and is
-    trusted for as long as the state is the same.
+    The checksum of a large file is remembered in the cache folder under path and state, and trusted for as long as the
+    state is the same. The file must be settled: a later change within one tick of the file system's clock would not
+    show in the times of a younger one.
     """
 
     def __init__(self, path: Path, *, large: int = LARGE, settled: float = SETTLED):
-        """`large`: bytes from which a file is large; `settled`: seconds.
-
-        Raises UserError if the file cannot be read, and if it changes meanwhile.
-        """
+        """`large`: bytes from which a file is large; `settled`: seconds. Raises UserError if it cannot be read."""
         self.path = path
-        now = time.time()
         try:
-            self._state = _state(path)
-            self._settled = now - max(self._state[1:3]) / 1e9 >= settled
-            # Then the state alone says what the bytes are, and hashing a large file takes long enough to remember it.
+            self._state = size, *times, _ = _state(path)
             key = hashlib.sha256(os.fsencode("\n".join(map(str, (path.resolve(), *self._state))))).hexdigest()
-            trusted = self._settled and self._state[0] >= large
+            trusted = size >= large and time.time() - max(times) / 1e9 >= settled
             self.sha256 = self._checksum(cache_folder() / "checksums" / key if trusted else None)
         except OSError as error:
             raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
     def check(self) -> None:
         """Raises UserError unless the file held the bytes of this checksum ever since it was taken."""
-        with contextlib.suppress(OSError, UserError):  # it is gone, or changes while it is hashed again
-            same = self._settled or sha256_of(self.path) == self.sha256
-            if same and _state(self.path) == self._state:
+        with contextlib.suppress(OSError):  # it is gone
+            if _state(self.path) == self._state:
                 return
         raise changed(self.path)
 
     def _checksum(self, remembered: Path | None) -> str:
         """The hash of the file; `remembered` is where it is kept."""
-        if remembered is not None:
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
-                    return text
+        if remembered is None:
+            return sha256_of(self.path)
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if re.fullmatch("[0-9a-f]{64}", text := remembered.read_text()):
+                return text
         checksum = sha256_of(self.path)
-        if _state(self.path) != self._state:
-            raise changed(self.path)
-        if remembered is not None:
-            with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # never needed
-                handle.write(checksum)
+        self.check()
+        with contextlib.suppress(OSError, UserError), atomic_write(remembered, "w") as handle:  # never needed
+            handle.write(checksum)
         return checksum
 
 

@@ -35,18 +35,17 @@ def model_card(
     checksum: str,
     license: str = "unknown",
     language: str | list[str] | None = None,
-    about: Mapping[str, Any] = ABOUT,
     rows: Mapping[str, str] = MappingProxyType({}),
     **more: str,
 ) -> ModelCard:
-    """The card of weights of this shape. `license` and `language` are codes of the Hub, `about` is more YAML.
+    """The card of weights of this shape. `license` and `language` are codes of the Hub.
 
     `rows` are added to the table; `more` may have `repo_id`, `title` and `description` (Markdown).
     """
     with torch.device("meta"):
         parameters = sum(parameter.numel() for parameter in BiLM(options).parameters())
     return ModelCard.from_template(
-        ModelCardData(**about, license=license, language=language),
+        ModelCardData(**ABOUT, license=license, language=language),
         template_str=TEMPLATE.read_text(encoding="utf-8"),
         paper_url=PAPER,
         options=options,

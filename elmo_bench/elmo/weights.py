@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from elmo_bench.base.downloads import Content, record, verify
+from elmo_bench.base.downloads import Content
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import quantised, read_tensors
 from elmo_bench.base.reading import AGAIN, reader, reading
@@ -57,15 +57,12 @@ def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
 def load_files(options: Path, weights: Path) -> tuple[BiLM, str]:
     """The frozen biLM of two files, and its checksum (see `pretrained.checksum_of`).
 
-    Raises UserError if the files do not belong together, or if a file has changed.
+    Raises UserError if the files do not belong together, or if one changes while it is read.
     """
     contents = Content(options), Content(weights)
-    for content in contents:
-        verify(content.path, content.sha256)
     bilm = load(BiLMOptions.from_file(options), weights)
     for content in contents:
         content.check()
-        record(content.path, content.sha256)
     return bilm, joined(*contents)
 
 

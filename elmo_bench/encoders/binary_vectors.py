@@ -34,8 +34,8 @@ ENTRY = 9  # bytes behind a word: its count and its type
 def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
     """Words and vectors float32 [V, D], in the order of the file; with `keep`, only those words.
 
-    Memory holds nothing else. Bytes of a word that are not UTF-8 become U+FFFD. Raises UserError for a file that is
-    damaged or of another format.
+    Memory holds nothing else. Bytes of a word that are not UTF-8 become U+FFFD. Numbers may be infinite or NaN. Raises
+    UserError for a file that is damaged or of another format.
     """
     wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
     words: list[str] = []
@@ -52,10 +52,7 @@ def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list
             if wanted is None or word in wanted:
                 words.append(word.decode(errors="replace"))
                 rows.append(np.frombuffer(numbers, "<f4"))
-        vectors = np.array(rows, dtype=np.float32).reshape(len(rows), dim)
-        if not np.isfinite(vectors).all():
-            raise ValueError("a number is not finite")
-    return words, vectors
+    return words, np.array(rows, dtype=np.float32).reshape(len(rows), dim)
 
 
 def records(file: IO[bytes], count: int, end: bytes, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -87,8 +84,8 @@ def is_fasttext(path: Path) -> bool:
 def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray, NGrams | None]:
     """Words and their vectors float32 [V, D], in the order of the file, and the n-gram vectors, None without any.
 
-    With `keep`, only those words. The matrix is mapped, not read: memory holds the rows that are used. Raises UserError
-    for a file that is damaged, quantised, or of another version.
+    With `keep`, only those words. The matrix is mapped, not read: memory holds the rows that are used. Numbers may be
+    infinite or NaN. Raises UserError for a file that is damaged, quantised, or of another version.
     """
     with reading(path, "a fastText model"), path.open("rb") as file:
         _, version, dim, *_, bucket, shortest, longest, _, _ = _unpacked(file, "<14id")
@@ -110,8 +107,6 @@ def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list
         for number, (word, row) in enumerate(rows.items()):
             parts = [] if ngrams is None or word == END else ngrams.buckets(word)
             vectors[number] = np.concatenate([matrix[row][None], matrix[[count + part for part in parts]]]).mean(0)
-        if not np.isfinite(vectors).all():
-            raise ValueError("a number is not finite")
     return list(rows), vectors, ngrams
 
 

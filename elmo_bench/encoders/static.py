@@ -7,12 +7,14 @@ The cache folder (see `downloads.py`) has these folders:
 Only `vectors/` matters: missing or damaged files of the other two are made again.
 """
 
+import codecs
 import contextlib
 import hashlib
 import itertools
+import re
 import zipfile
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,19 +22,21 @@ from typing import IO
 
 import numpy as np
 
-from elmo_bench.base.downloads import Content, cache_folder, record, verify
+from elmo_bench.base.arrays import read_arrays, write_arrays
+from elmo_bench.base.downloads import Content, cache_folder
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import DAMAGE, LONGEST_LINE, open_text, unpack
+from elmo_bench.base.files import LONGEST_LINE, open_text, unpack
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.pretrained import VECTORS, vector_archive
 from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
-from elmo_bench.encoders.vector_files import NGrams, read_compact, write_compact
+from elmo_bench.encoders.vector_files import NGrams, read_compact
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # the names of the files in WEIGHTS
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".txt.zst", ".zip", ".safetensors")
 BINARY = (".bin", ".bin.gz", ".bin.xz", ".bin.zst")  # of word2vec
 KNOWN = (*SHIPPED, *VECTORS)
+NUMBERED = re.compile(rb"[^ ]*( [-+]?[.]?\d[\d.]*(e[-+]?\d+)?)+")  # a word with numbers that do not belong to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +68,19 @@ def load_static(name_or_path: str, keep: Collection[str] | None = None) -> Stati
     our own .safetensors. With `keep`, the table has only the rows that looking those words up can reach; a trimmed copy
     in the cache makes the next load fast. If the file has n-gram vectors, each word of `keep` that has no row, as
     written or in lower case, gets one from its n-grams. A published name is downloaded at first use. Raises UserError
-    for an unknown name, for a malformed file, and for a file that has changed since its first use or while it was read.
+    for an unknown name, for a malformed file, and for a file that changes while it is read.
     """
     path = path_of(name_or_path)
     content = Content(path)
-    verify(path, content.sha256)
     if keep is None or path.suffix == ".safetensors":
         words, vectors = _read(path, keep)
         content.check()
     else:
         words, vectors = _trimmed(content, keep)
-    record(path, content.sha256)
     return StaticVectors(words, vectors, content.sha256)
 
 
+@np.errstate(all="ignore")  # what overflows is not finite
 def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarray]:
     """The rows that looking up the words of `keep` can reach, in the format that the file has."""
     wanted = None if keep is None else {form for word in keep for form in (word, word.lower())}
@@ -139,25 +142,15 @@ def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.nda
     vocabulary = hashlib.sha256("\n".join(sorted(set(keep))).encode(errors="surrogatepass")).hexdigest()
     cached = cache_folder() / "trimmed" / f"{content.sha256[:16]}-{vocabulary[:16]}.safetensors"
     with contextlib.suppress(UserError):
-        words, vectors, metadata, _ = read_compact(cached)
-        # Older versions wrote `digest`, and could keep rows under the checksum of another file: those are made again.
-        if metadata.get("rows") == _digest(words, vectors):
-            return words, vectors
+        arrays, _ = read_arrays(cached)
+        text = arrays["words"].tobytes().decode(errors="surrogatepass")
+        return text.split("\n")[: len(arrays["vectors"])], arrays["vectors"]
     words, vectors = _read(content.path, keep)
     content.check()
-    with contextlib.suppress(OSError, UserError):  # a cache is never needed
-        write_compact(cached, words, vectors, {"rows": _digest(words, vectors), "source": content.path.name})
+    with contextlib.suppress(UserError):  # a cache is never needed
+        text = "\n".join(words).encode(errors="surrogatepass")
+        write_arrays(cached, {"words": np.frombuffer(text, np.uint8), "vectors": vectors}, content.path.name)
     return words, vectors
-
-
-def _digest(words: list[str], vectors: np.ndarray) -> str:
-    """SHA-256 of words and vectors: finds damage, of which safetensors notices only a wrong length."""
-    digest = hashlib.sha256("\n".join(words).encode())
-    digest.update(np.ascontiguousarray(vectors).data)
-    return digest.hexdigest()
-
-
-EXPECTED = "Give GloVe text: a word and its numbers per line."
 
 
 @reader
@@ -169,86 +162,42 @@ def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str
     wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
     words: list[str] = []
     rows: list[np.ndarray] = []
-    lines = _lines(path)
-    head = list(itertools.islice(lines, 10))
-    promised = head[0][1].split(b" ") if head else []  # fastText's .vec begins with the numbers of words and dimensions
-    has_header = len(promised) == 2 and all(field.isdigit() for field in promised)
-    if not head[has_header:]:
-        raise UserError(f"{path}: no vectors. {EXPECTED}")
-    # The most frequent number of fields, so that one bad line at the start is not taken for the rule.
-    dim = Counter(line.count(b" ") for _, line in head[has_header:]).most_common(1)[0][0]
-    if not dim:
-        raise UserError(f"{path}:{head[has_header][0]}: no numbers after the word. {EXPECTED}")
-    for number, line in itertools.chain(head[has_header:], lines):
-        word, numbers = _split(path, number, line, dim)
-        if wanted is None or word in wanted:
+    with reading(path, "GloVe text, a word and its numbers a line"), _open(path) as file:
+        lines = iter(partial(file.readline, LONGEST_LINE), b"")
+        head = [next(lines, b"").removeprefix(codecs.BOM_UTF8), *itertools.islice(lines, 9)]
+        promised = head[0].split()  # fastText's .vec begins with the numbers of words and dimensions
+        has_header = len(promised) == 2 and all(map(bytes.isdigit, promised))
+        # The most frequent number of fields, so that one bad line at the start is not taken for the rule.
+        [(dim, _)] = Counter(line.rstrip().count(b" ") for line in head[has_header:]).most_common(1) or [(0, 0)]
+        if not dim:
+            raise ValueError(f"no numbers in line {1 + has_header}")
+        for number, ended in enumerate(itertools.chain(head[has_header:], lines), start=1 + has_header):
+            line = ended.rstrip()
+            spaces = line.count(b" ")
+            word = line.partition(b" ")[0] if spaces == dim else line.rsplit(b" ", dim)[0]
             try:
-                words.append(word.decode())
-            except UnicodeDecodeError:
-                raise UserError(f"{path}:{number}: the word is not UTF-8. Convert the file to UTF-8.") from None
-            rows.append(_row(path, number, numbers))
-    if has_header and b" ".join(promised) != b"%d %d" % (number - 1, dim):
-        raise UserError(
-            f"{path}: the first line promises {promised[0].decode():.20} vectors of {promised[1].decode():.20}, "
-            f"but {number - 1} of {dim} numbers follow. Download it again, or correct that line."
-        )
-    return words, np.array(rows, np.float32).reshape(len(rows), dim)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, line) of a text file, unpacked."""
-    number, line = 0, b"\n"
-    try:
-        with _open(path) as file:
-            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), start=1):
-                yield number, line.removeprefix(b"\xef\xbb\xbf").rstrip() if number == 1 else line.rstrip()
-        if not line.endswith(b"\n"):
+                if spaces < dim or (spaces > dim and NUMBERED.fullmatch(word)):
+                    raise ValueError(f"{spaces} numbers, expected {dim}")
+                if wanted is None or word in wanted:
+                    words.append(word.decode())
+                    rows.append(np.array(line.rsplit(b" ", dim)[1:], dtype=np.float32))
+                    if not np.isfinite(rows[-1]).all():
+                        raise ValueError("a number is not finite")
+            except ValueError as error:
+                raise UserError(f"{path}:{number}: {error}. Fix that line, or download the file again.") from None
+        if not ended.endswith(b"\n"):
             raise EOFError("the last line has no end")
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (*DAMAGE, zipfile.BadZipFile) as error:
-        raise UserError(f"{path}: damaged or cut off after line {number} ({error}). Download it again.") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+        if has_header and [*map(int, promised)] != [number - 1, dim]:
+            told = " ".join(map(bytes.decode, promised))[:40]
+            raise ValueError(f"the first line says '{told}', but {number - 1} words of {dim} numbers follow")
+    return words, np.array(rows, np.float32).reshape(len(rows), dim)
 
 
 def _open(path: Path) -> IO[bytes]:
     if path.suffix != ".zip":
         return open_text(path)
-    # An open member keeps the file open.
-    with reading(path, "a zip archive that can be unpacked"), zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(path) as archive:  # an open member keeps the file open
         members = [name for name in archive.namelist() if not name.endswith("/")]
         if len(members) != 1:
             raise UserError(f"{path}: has {len(members)} files. Unpack it and give one of them.")
         return archive.open(members[0])
-
-
-def _split(path: Path, number: int, line: bytes, dim: int) -> tuple[bytes, bytes]:
-    """The word and the text of its numbers."""
-    spaces = line.count(b" ")
-    if spaces == dim:
-        word, _, numbers = line.partition(b" ")
-        return word, numbers
-    parts = line.rsplit(b" ", dim)
-    if spaces < dim or all(map(_is_number, parts[0].split(b" ")[1:])):
-        raise UserError(f"{path}:{number}: {spaces} numbers, expected {dim}. Fix the line, or download the file again.")
-    return parts[0], b" ".join(parts[1:])
-
-
-def _row(path: Path, number: int, text: bytes) -> np.ndarray:
-    """float32 [D]."""
-    fields = text.split(b" ")
-    with np.errstate(over="ignore"), contextlib.suppress(ValueError):  # a number too large for float32 is infinity
-        row = np.array(fields, dtype=np.float32)
-        if np.isfinite(row).all():
-            return row
-    wrong = next(field for field in fields if not _is_number(field)).decode(errors="replace")
-    raise UserError(f"{path}:{number}: '{wrong}' is not a finite number. Fix that line.")
-
-
-def _is_number(text: bytes) -> bool:
-    try:
-        with np.errstate(over="ignore"):
-            return bool(np.isfinite(np.float32(text)))
-    except ValueError:
-        return False

@@ -1,4 +1,4 @@
-"""Word vectors, vectors of n-grams, and the safetensors files that this project writes of them.
+"""Word vectors, vectors of n-grams, and the safetensors files that this project ships of them.
 
 A compact file holds these tensors:
 
@@ -11,24 +11,20 @@ Its metadata is one JSON object under `about`: safetensors writes several keys i
 equal files. With n-grams, the object has `shortest` and `longest`, their lengths in characters.
 """
 
-import json
 import lzma
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors import safe_open
-from safetensors.numpy import save
 
-from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.text.vocabulary import LONGEST_WORD
 
 WORD = 256  # bytes that the words of one file may have on average
-LARGEST_SCALE = 1e30  # times 127 and summed over many n-grams it is still finite in float32
 UNPACKING = 128 * 2**20  # bytes that xz may use; its strongest preset needs 65 MiB
 
 
@@ -113,26 +109,11 @@ class Compact(NamedTuple):
     ngrams: NGrams | None
 
 
-def write_compact(
-    path: Path, words: Sequence[str], vectors: np.ndarray, metadata: Mapping[str, object], *, int8: bool = False
-) -> None:
-    """Write words and their vectors [V, D], in float32 or int8, atomically. The largest int8 number is 127 or -127."""
-    tensors = {"words": np.frombuffer(lzma.compress("\n".join(words).encode()), dtype=np.uint8)}
-    if int8:
-        scales = np.abs(vectors).max(axis=1, initial=0).astype(np.float32) / 127
-        steps = np.where(scales == 0, 1, scales)[:, None]
-        tensors |= {"vectors": np.rint(vectors / steps).clip(-127, 127).astype(np.int8), "vectors.scales": scales}
-    else:
-        tensors["vectors"] = np.ascontiguousarray(vectors, dtype=np.float32)
-    with atomic_write(path) as handle:
-        handle.write(save(tensors, metadata={"about": json.dumps(dict(metadata), sort_keys=True)}))
-
-
 @reader
 def read_compact(path: Path, keep: Collection[str] | None = None) -> Compact:
     """The words of a file that are in `keep`, or all of them, in the order of the file.
 
-    Raises UserError if the file is cut off, or is not a compact file with finite vectors.
+    Numbers may be infinite or NaN. Raises UserError if the file is cut off, or is not a compact file.
     """
     with reading(path, "a file of word vectors"), safe_open(path, framework="numpy") as tensors:
         metadata = _metadata(path, tensors)
@@ -140,7 +121,7 @@ def read_compact(path: Path, keep: Collection[str] | None = None) -> Compact:
         words = _words(tensors, len(stored))
         ngrams = _ngrams(tensors, metadata, stored.dim) if "ngrams" in tensors.keys() else None  # noqa: SIM118
         rows = None if keep is None else [row for row, word in enumerate(words) if word in keep]
-        vectors = _finite(stored.take(rows))
+        vectors = stored.take(rows)
     return Compact(words if rows is None else [words[row] for row in rows], vectors, metadata, ngrams)
 
 
@@ -158,8 +139,6 @@ def _rows(tensors: Any, name: str) -> Rows:
     scales = _tensor(tensors, f"{name}.scales", 1, "float32")
     if len(scales) != len(stored):
         raise ValueError(f"{len(scales)} scales for {len(stored)} rows of {name}")
-    if not (np.abs(scales) <= LARGEST_SCALE).all():  # false for NaN, too
-        raise ValueError("a scale is not finite")
     return Rows(stored, scales)
 
 
@@ -190,11 +169,4 @@ def _ngrams(tensors: Any, metadata: dict[str, Any], dim: int) -> NGrams:
         raise ValueError("shortest and longest are not lengths of n-grams")
     if not len(rows) or rows.dim != dim:
         raise ValueError(f"{len(rows)} n-gram vectors of {rows.dim} numbers for words of {dim}")
-    _finite(rows.stored)
     return NGrams(rows, shortest, longest)
-
-
-def _finite(vectors: np.ndarray) -> np.ndarray:
-    if not np.isfinite(vectors).all():
-        raise ValueError("a number is not finite")
-    return vectors

@@ -11,6 +11,7 @@ the direction.
 import glob
 import hashlib
 import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,21 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import xxhash
-from safetensors import safe_open
-from safetensors.numpy import save
 
+from elmo_bench.base.arrays import read_arrays, write_arrays
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors, read_lines, sha256_of
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import progress
-from elmo_bench.base.reading import reader, reading
+from elmo_bench.base.reading import reader
 from elmo_bench.text.chars import PAD_CHARACTER, SENTENCE_END, SENTENCE_START, words_ids
 from elmo_bench.text.columns import check_ended
 from elmo_bench.text.vocabulary import tokeniser
 
 LONGEST = 20_000  # characters of a line
-DIGITS = 18  # of a count, at most
 UNKNOWN = "<UNK>"
 MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
 START, END = 0, 1  # the numbers of the sentence markers
@@ -104,18 +102,14 @@ class TargetVocabulary(dict[str, int]):
     @reader
     def read(cls, path: Path) -> "TargetVocabulary":
         """Read what `write` wrote. Raises UserError, with file and line, if it is damaged."""
-        counts = cls()
+        counts, advice = cls(), "Give a vocabulary that `pretrain` wrote."
         for number, line in read_lines(path):
-            word, tab, count = line.partition("\t")
-            if not (word and tab and count.isascii() and count.isdigit() and len(count) <= DIGITS):
-                raise UserError(f"{path}:{number}: expected word<TAB>count. Give a vocabulary that `pretrain` wrote.")
-            if word in counts:
-                raise UserError(f"{path}:{number}: '{word}' occurs a second time. Remove one of the lines.")
-            if number <= len(MARKERS) and word != MARKERS[number - 1]:
-                raise UserError(f"{path}:{number}: expected {MARKERS[number - 1]}. The markers come first.")
+            word, _, count = line.partition("\t")
+            if not re.fullmatch(r"[^\t]+\t[0-9]{1,18}", line) or word in counts:
+                raise UserError(f"{path}:{number}: expected word<TAB>count, each word once. {advice}")
             counts[word] = int(count)
-        if len(counts) < len(MARKERS):
-            raise UserError(f"{path}: ends before its {len(MARKERS)} markers")
+        if (*counts,)[: len(MARKERS)] != MARKERS:
+            raise UserError(f"{path}: does not begin with {', '.join(MARKERS)}. {advice}")
         check_ended(path)
         return counts
 
@@ -184,33 +178,15 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
 
 def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int) -> Encoded:
     """`encode`, kept in a folder and read from there the next time, unless a byte of the text has changed."""
-    if (folder / "text.safetensors").is_file() and (kept := read_encoded(folder)).digest == _digest(corpus, vocabulary):
-        return kept
+    if (path := folder / "text.safetensors").is_file():
+        arrays, about = read_arrays(path)
+        digest, _, counts = about.partition(" ")
+        if digest == _digest(corpus, vocabulary):
+            return Encoded(**arrays, vocabulary=TargetVocabulary(json.loads(counts)), digest=digest)
     encoded = encode(corpus, vocabulary)
-    encoded.vocabulary.write(folder / "vocabulary.txt")
     arrays = {name: getattr(encoded, name) for name in ("tokens", "starts", "characters", "targets")}
-    with atomic_write(folder / "text.safetensors") as handle:
-        handle.write(save(arrays, {"digest": encoded.digest, "check": _check(arrays, encoded.vocabulary)}))
+    write_arrays(path, arrays, f"{encoded.digest} {json.dumps(encoded.vocabulary)}")
     return encoded
-
-
-@reader
-def read_encoded(folder: Path) -> Encoded:
-    """Reads what `encode_once` left in a folder. Raises UserError."""
-    path, vocabulary = folder / "text.safetensors", TargetVocabulary.read(folder / "vocabulary.txt")
-    with reading(path, "an encoded text", "Remove it and start again."), safe_open(path, framework="numpy") as file:
-        arrays, about = {name: file.get_tensor(name) for name in sorted(file.keys())}, file.metadata()
-        if about["check"] != _check(arrays, vocabulary):
-            raise ValueError("its numbers or its vocabulary were changed")
-        return Encoded(**arrays, vocabulary=vocabulary, digest=about["digest"])
-
-
-def _check(arrays: dict[str, np.ndarray], vocabulary: TargetVocabulary) -> str:
-    check = xxhash.xxh3_64("\n".join(vocabulary).encode())
-    for name, values in sorted(arrays.items()):
-        check.update(f"{name} {values.dtype} {values.shape}".encode())
-        check.update(np.ascontiguousarray(values).data)
-    return check.hexdigest()
 
 
 def _digest(corpus: Corpus, vocabulary: TargetVocabulary | int) -> str:

@@ -20,7 +20,7 @@ from elmo_bench.base.files import atomic_write, remove_unfinished
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
-from elmo_bench.elmo.export import ABOUT, DTYPES, Content, model_card, write_together
+from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, locate
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
@@ -33,44 +33,34 @@ from elmo_bench.pretraining.network import (
     new_language_model,
     perplexity,
 )
-from elmo_bench.spec.settings import check_numbers
+from elmo_bench.spec.settings import Rules, check_rules, number, text
 
-COUNTED = ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")
-POSITIVE = ("recipe.epochs", "recipe.minutes", "recipe.clip", "recipe.optimizer.lr")
-NEEDED = (
-    "recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.clip", "recipe.dropout", "recipe.warmup",
-    "recipe.full_from", "checkpoint_minutes",
+RULES: Rules = (  # as in spec/settings.py
+    (("cpu", "gpu").__contains__, "one of: cpu, gpu", ("accelerator",)),
+    ((*DTYPES,).__contains__, f"one of: {', '.join(DTYPES)}", ("dtype",)),
+    (("32-true", BFLOAT16).__contains__, f"one of: 32-true, {BFLOAT16}", ("recipe.precision",)),
+    (("constant", "linear", "cosine").__contains__, "one of: constant, linear, cosine", ("recipe.schedule",)),
+    (text, "a name, such as ./1", ("out", "encoded", "tokenizer")),
+    (number(1, whole=True), "a whole number from 1",
+     ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")),
+    (number(0, above=True), "a number above 0",
+     ("recipe.epochs", "recipe.minutes", "recipe.clip", "recipe.optimizer.lr")),
+    (number(0), "a number from 0", ("recipe.warmup", "recipe.full_from", "checkpoint_minutes")),
+    (number(0, 1), "a number from 0, below 1", ("recipe.dropout",)),
+    (number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),
 )  # fmt: skip
-CHOICES = {"accelerator": ("cpu", "gpu"), "dtype": tuple(DTYPES), "recipe.precision": ("32-true", BFLOAT16),
-           "recipe.schedule": ("constant", "linear", "cosine")}  # fmt: skip
+NULLABLE = ("encoded", "recipe.steps", "recipe.epochs", "recipe.minutes", "fit_steps")
 FIT = {"cells": 2048, "dropout": 0.0, "warmup": 0, "schedule": "linear", "full_from": 1.0}  # of a new softmax
 FIT_OPTIMIZER = {"name": "adamw", "lr": 0.01, "betas": [0.9, 0.98], "weight_decay": 0.0}
 PERPLEXITY = (
-    "forward {forward:.2f}, backward {backward:.2f}, average **{average:.2f}**, each sentence alone from zero state, "
-    "full softmax; `<UNK>` is {unknown_percent:.2f} % of {targets:,} targets, without them "
-    "{average_without_unknown:.2f}"
+    "average **{average:.2f}**, forward {forward:.2f}, backward {backward:.2f}; {average_without_unknown:.2f} without "
+    "`<UNK>`, which is {unknown_percent:.2f} % of {targets:,} targets"
 )
 
 
 def check_options(config: DictConfig) -> None:
     """Raises UserError for an option that no training can have, before the long work."""
-    for key, choices in CHOICES.items():
-        if (value := OmegaConf.select(config, key)) not in choices:
-            raise UserError(f"{key}={value}: unknown. Choose {', '.join(choices)}.")
-    check_numbers(config)
-    for key in ("out", "encoded", "tokenizer"):
-        if not isinstance(value := OmegaConf.select(config, key), str) and (value is not None or key == "out"):
-            raise UserError(f"{key}={value}: give a name, such as ./1")
-    if lacking := [key for key in NEEDED if OmegaConf.select(config, key) is None]:
-        raise UserError(f"{lacking[0]}=null: give a number")
-    for key in COUNTED + POSITIVE:
-        value, kinds = OmegaConf.select(config, key), (int,) if key in COUNTED else (int, float)
-        if value is not None and (not isinstance(value, kinds) or not value > 0):
-            raise UserError(f"{key}={value}: give {'a whole number from 1' if key in COUNTED else 'a number above 0'}")
-    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
-        raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
-    if not 0 <= config.recipe.dropout < 1:
-        raise UserError(f"recipe.dropout={config.recipe.dropout}: give a number from 0 to below 1")
+    check_rules(config, RULES, NULLABLE)
     if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:
         raise UserError("recipe.epochs=null: without recipe.steps and recipe.minutes. Give one of the three.")
     device_of(config)
@@ -177,21 +167,18 @@ def save_trained(
         "weights.safetensors": lambda file: write_safetensors(model.bilm, file, about=about, dtype=dtype),
     }
     write_together(out, contents)
-    licence = str(config.licence or "not stated")
-    is_code = licence.islower() and " " not in licence  # of the Hub, such as cc-by-sa-3.0
-    code = "unknown" if licence == "not stated" else licence if is_code else "other"
-    named = {"license_name": licence} if code == "other" else {}
-    text = model_card(
+    recipe = OmegaConf.to_yaml(config.recipe, resolve=True)
+    made = f"To make them again:\n\n    {command_line(command, arguments)}\n\nThe recipe:\n\n```yaml\n{recipe}```"
+    card = model_card(
         model.bilm.options,
         checksum=checksum_of(out / "options.json", out / "weights.safetensors"),
-        license=code,
-        about={**ABOUT, **named},
+        license=config.licence,
         rows=rows(training) | {f"perplexity, {name}": PERPLEXITY.format_map(each) for name, each in measured.items()},
-        description=f"To make them again:\n\n    {command_line(command, arguments)}",
+        description=made,
         title=out.name,
     )
     with atomic_write(out / "README.md", "w") as handle:
-        handle.write(f"{text}\n")
+        handle.write(f"{card}\n")
     return out
 
 
@@ -200,21 +187,14 @@ def rows(training: Training) -> dict[str, str]:
     config, text = training.config, training.text
     names = [file.name for file in shard_files(config.corpus)]
     files = ", ".join(names) if len(names) <= 4 else f"{len(names)} files, {names[0]} to {names[-1]}"
-    recipe: Any = OmegaConf.to_container(config.recipe, resolve=True)
-    optimizer = recipe.pop("optimizer")
-    settings = {"optimizer": optimizer.pop("name"), **optimizer, **recipe}
-    read, hours, threads = training.read, training.seconds / 3600, torch.get_num_threads()
-    spent = f"{hours:.2f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
     hardware = torch.cuda.get_device_name() if config.accelerator == "gpu" else processor()
     return {
-        "text": f"{files}, {len(text.tokens):,} tokens, {text.sentences:,} sentences",
-        "licence of the text": str(config.licence or "not stated"),
+        "text": f"{files}, {len(text.tokens):,} tokens, {text.sentences:,} sentences; its licence: {config.licence}",
         "softmax": f"{len(text.vocabulary):,} words",
-        "stored": config.dtype + " with a scale for each output" * (config.dtype == "int8"),
-        "recipe": ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None),
-        "read": f"{training.step:,} steps, {read:,} predictions in each direction, {read / text.cells:.2f} passes over "
-        "the text",
-        "cost": f"{spent}, {hardware}, {threads:,} threads, torch {torch.__version__}",
+        "read": f"{training.step:,} steps, {training.read:,} predictions in each direction, "
+        f"{training.read / text.cells:.2f} passes over the text",
+        "cost": f"{training.seconds / 60:.1f} minutes, {hardware}, {torch.get_num_threads()} threads, torch "
+        f"{torch.__version__}",
     }
 
 

@@ -121,11 +121,12 @@ def _encoder(given: Mapping[str, Any]) -> dict[str, Any]:
     return used | {"place": given["place"], "mix": mix["kind"]} | {f"mix.{key}": mix[key] for key in kept}
 
 
-def _text(value: Any) -> bool:
+def text(value: Any) -> bool:
+    """Whether this is a text that is not empty."""
     return isinstance(value, str) and value != ""
 
 
-def _number(low: float, high: float = inf, *, above: bool = False, whole: bool = False) -> Callable[[Any], bool]:
+def number(low: float, high: float = inf, *, above: bool = False, whole: bool = False) -> Callable[[Any], bool]:
     """A finite number from `low`, or `above` it, and below `high`; `whole`: an integer."""
     kinds = (int,) if whole else (int, float)
     return lambda value: type(value) in kinds and low <= value < high and not (above and value == low)
@@ -137,22 +138,23 @@ def _filters(value: Any) -> bool:
     return pairs != [] and all(isinstance(pair, Sequence) and [*map(_COUNT, pair)] == [True, True] for pair in pairs)
 
 
-_COUNT, _POSITIVE, _SHARE = _number(1, whole=True), _number(0, above=True), _number(0, 1, above=True)
-# What an option takes: (what fits, what to give, the options). Some take null, too.
-_RULES: tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...] = (
+_COUNT, _POSITIVE, _SHARE = number(1, whole=True), number(0, above=True), number(0, 1, above=True)
+# What an option takes: (what fits, what to give, the options).
+Rules = tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]
+_RULES: Rules = (
     (lambda value: isinstance(value, str | int), "a name", ("suite.name", "task.training.schedule.name")),
     (lambda value: isinstance(value, bool), "true or false", ("vectors.trainable", "overwrite", "predictions")),
     (_POSITIVE, "a number above 0", ("lr_scale", "task.training.clip")),
-    (_number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),  # as numpy's
-    (_text, "a folder, such as ./3", ("ledger", "data.root")),
-    (_text, "a name, a folder or a file, such as ./3", ("encoder.name", "encoder.weights", VECTORS)),
+    (number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),  # as numpy's
+    (text, "a folder, such as ./3", ("ledger", "data.root")),
+    (text, "a name, a folder or a file, such as ./3", ("encoder.name", "encoder.weights", VECTORS)),
     (("cpu", "gpu").__contains__, "one of: cpu, gpu", ("trainer.accelerator",)),
     (("cpu", "cuda").__contains__, "one of: cpu, cuda", ("trainer.device",)),
     (("32-true", "bf16-mixed").__contains__, "one of: 32-true, bf16-mixed", ("trainer.precision",)),
     (("learned", "static").__contains__, "one of: learned, static", ("encoder.words",)),
     (("input", "output", "both").__contains__, "one of: input, output, both", ("place",)),
-    (_number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
-    (_number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
+    (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
+    (number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
     (lambda value: value == 1 or _SHARE(value), "a number above 0, up to 1", ("data.train_fraction",)),
     (_COUNT, "a whole number from 1", tuple(f"task.training.{key}" for key in ("epochs", "batch", "tokens"))),
     (_COUNT, "a whole number from 1", ("task.training.patience", "task.characters.dim")),
@@ -168,12 +170,7 @@ _NULL = (
 
 def check_options(config: DictConfig) -> None:
     """Raises UserError, in one line, for an option that no run can have, alone or together with the others."""
-    for fits, wanted, options in _RULES:
-        for option in options:
-            value = OmegaConf.select(config, option)
-            if not (option in _NULL if value is None else fits(value)):
-                raise UserError(f"{option}={value}: give {wanted}{', or null' if option in _NULL else ''}")
-    check_numbers(config)
+    check_rules(config, _RULES, _NULL)
     if OmegaConf.select(config, RATE) == 0:
         raise UserError(f"{RATE}=0: nothing would be learned. Give a number above 0.")
     data = config.data
@@ -199,8 +196,14 @@ def check_options(config: DictConfig) -> None:
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
 
 
-def check_numbers(config: DictConfig) -> None:
-    """Raises UserError for a number that no record can have."""
+def check_rules(config: DictConfig, rules: Rules, nullable: Sequence[str]) -> None:
+    """Raises UserError for an option that breaks its rule, unless it is null and `nullable`, and for a number that no
+    record can have."""
+    for fits, wanted, options in rules:
+        for option in options:
+            value = OmegaConf.select(config, option)
+            if not (option in nullable if value is None else fits(value)):
+                raise UserError(f"{option}={value}: give {wanted}{', or null' if option in nullable else ''}")
     given: Any = OmegaConf.to_container(config, resolve=True)
     for option, value in dotted(given).items():
         try:
@@ -224,7 +227,7 @@ def _check_own(config: DictConfig) -> None:
         raise UserError(f"task={task}: give data.file=FILE, or data.train=FILE (and data.dev=FILE data.test=FILE)")
     if config.data.file is not None and (config.data.dev is not None or config.data.test is not None):
         raise UserError("data.dev and data.test go with data.train, not with data.file")
-    if wrong := [key for key in given if not _text(config.data[key])]:
+    if wrong := [key for key in given if not text(config.data[key])]:
         raise UserError(f"data.{wrong[0]}={config.data[wrong[0]]}: give a text, such as data.{wrong[0]}=\\'1\\'")
     if (name := str(config.suite.name)) != "own" and name in choices("suite"):
         raise UserError(f"suite {name}: the name of a suite, not of data of your own. Add suite.name=NAME.")

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from elmo_bench.base import downloads
-from elmo_bench.base.downloads import fetch, mirrored, record, verify
+from elmo_bench.base.downloads import fetch, mirrored
 from elmo_bench.base.errors import UserError
 from tests.loopback import loopback
 
@@ -124,22 +124,7 @@ def test_a_published_checksum_is_verified(site, path):
     assert "does not have the SHA-256 published" in fails(site, path, sha256="0" * 64)
     assert list(path.parent.iterdir()) == []
     fetch(f"{site.address}/folder/file", path, sha256=SHA256)
-    assert path.with_name("file.sha256").read_text() == f"{SHA256}  file\n"
-
-
-def test_the_first_use_is_recorded_and_every_later_use_verified(site, path):
-    fetch(f"{site.address}/folder/file", path)
-    verify(path, SHA256)
-    record(path, SHA256)
-    record(path, "0" * 64)  # the first counts
-    verify(path, SHA256)
-    with pytest.raises(UserError, match=r"file: damaged or changed .*\. Delete it to download it again, or delete"):
-        verify(path, "0" * 64)
-    path.unlink()
-    site.files["/folder/file"] = OTHER
-    assert f"recorded in {path}.sha256 (delete that if the change is intended)" in fails(site, path)
-    path.with_name("file.sha256").unlink()
-    assert fetch(f"{site.address}/folder/file", path).read_bytes() == OTHER
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_mirror_stands_in_for_scheme_and_host(monkeypatch):

@@ -45,8 +45,8 @@ def test_pretrain_leaves_weights_softmax_vocabulary_and_a_card_with_what_evaluat
     card = ModelCard.load(out / "README.md")
     assert card.data.license == "cc0-1.0"
     assert "| text | part-0.txt, part-1.txt, " in card.text
-    assert "400 sentences |" in card.text
-    assert "optimizer adamw, lr 0.02," in card.text
+    assert "400 sentences; its licence: cc0-1.0 |" in card.text
+    assert "name: adamw\n  lr: 0.02\n" in card.text
     assert "| read | 80 steps, " in card.text
     said = card.text.partition("average **")[2].partition("**")[0]
     assert float(said) == pytest.approx(found["average"], abs=0.006)

@@ -50,27 +50,12 @@ def fails(call, *arguments) -> str:
     return str(raised.value)
 
 
-def test_a_name_is_downloaded_at_first_use_and_its_checksums_recorded(site, monkeypatch):
+def test_a_name_is_downloaded_at_first_use(site, monkeypatch):
     for _ in range(2):
         assert load_bilm("small")[1] == CHECKSUM
     assert sorted(site.paths) == sorted(site.files)
-    folder = cache_folder() / "elmo" / "small"
-    name = Path(SMALL).name
-    assert {path.name: path.read_text().split()[0] for path in folder.glob("*.sha256")} == {
-        f"{name}_options.json.sha256": DIGESTS["options"],
-        f"{name}_weights.hdf5.sha256": DIGESTS["weights"],
-    }
     monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
     assert ElmoEncoder.from_pretrained("small").checksum == ElmoEncoder(weights="small").checksum == CHECKSUM
-
-
-def test_a_file_that_changed_in_the_cache_is_named(site):
-    load_bilm("small")
-    path = cache_folder() / "elmo" / "small" / f"{Path(SMALL).name}_weights.hdf5"
-    path.write_bytes(FILES["weights"][:-1] + bytes([FILES["weights"][-1] ^ 1]))
-    assert fails(load_bilm, "small").startswith(f"{path}: damaged or changed")
-    path.unlink()
-    assert load_bilm("small")[1] == CHECKSUM
 
 
 def test_a_file_put_there_by_hand_counts(site):
@@ -79,7 +64,6 @@ def test_a_file_put_there_by_hand_counts(site):
     shutil.copy(GOLDEN / "weights.hdf5", folder / f"{name}_weights.hdf5")
     assert load_bilm("small")[1] == CHECKSUM
     assert site.paths == [f"/copy/{SMALL}_options.json"]  # the one that was missing
-    assert (folder / f"{name}_weights.hdf5.sha256").read_text().split()[0] == DIGESTS["weights"]
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -117,7 +101,6 @@ def test_a_weights_file_finds_its_options(tmp_path):
     shutil.move(tmp_path / "c.hdf5", tmp_path / "sub")
     shutil.copy(GOLDEN / "options.json", tmp_path / "sub" / "any-options.json")
     assert load_bilm(str(tmp_path / "sub" / "c.hdf5"))[1] == CHECKSUM
-    assert not list(tmp_path.rglob("*.sha256"))  # a user's own folder is left as it is
 
 
 def test_what_does_not_exist_lists_what_does():
@@ -174,8 +157,5 @@ def test_vectors_by_name_come_from_their_archive(site, tmp_path, monkeypatch):
         table = load_static("glove.840B.300d")
     assert (table.words, table.checksum) == (["word", "other"], other)
     assert site.paths == ["/copy/data/glove.6B.zip", "/copy/data/glove.840B.300d.zip"]
-    path = cache_folder() / "vectors" / "glove.6B.50d.txt"
-    path.write_text("word 0 0.75\nother 0.25 -1\n")
-    assert "damaged or changed" in fails(load_static, "glove.6B.50d")
     assert "not a zip archive with glove.6B.300d.txt" in fails(load_static, "glove.6B.300d")
     assert "join words.lst and embeddings.txt" in fails(load_static, "senna")

@@ -6,11 +6,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import static
 from elmo_bench.encoders.static import KNOWN, cache_folder, load_static, read_text
-from elmo_bench.encoders.vector_files import write_compact
 
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.arange(20, dtype=np.float32).reshape(5, 4) / 8 - 1
@@ -44,7 +44,8 @@ def file(request, tmp_path):
     elif path.suffix == ".zip":
         _zip(path, {"v.txt": TEXT})
     else:
-        write_compact(path, WORDS, VECTORS, {})
+        words = np.frombuffer(lzma.compress("\n".join(WORDS).encode()), np.uint8)
+        save_file({"words": words, "vectors": VECTORS}, path)
     return path
 
 
@@ -114,13 +115,15 @@ def test_an_unknown_name_lists_the_known_ones():
     [
         (TEXT + b"short 1 2 3\n", r"v\.txt:6: 3 numbers, expected 4"),
         (b"short 1 2 3\n" + TEXT, r"v\.txt:1: 3 numbers, expected 4"),
-        (TEXT + b"word 1 2 x 4\n", r"v\.txt:6: 'x' is not a finite number"),
-        (TEXT + b"word 1 2 nan 4\n", r"v\.txt:6: 'nan' is not a finite number"),
-        (TEXT + b"\xff\xfe 1 2 3 4\n", r"v\.txt:6: the word is not UTF-8"),
-        (b"6 4\n" + TEXT, r"v\.txt: the first line promises 6 vectors of 4, but 5 of 4 numbers follow"),
-        (b"5 5\n" + TEXT, r"promises 5 vectors of 5, but 5 of 4 numbers follow"),
-        (b"", r"v\.txt: no vectors\."),
-        (b"only\nwords\n", r"v\.txt:1: no numbers after the word"),
+        (TEXT + b"word 1 2 x 4\n", r"v\.txt:6: could not convert string to float: b'x'"),
+        (TEXT + b"word 1 2 nan 4\n", r"v\.txt:6: a number is not finite"),
+        (TEXT + b"word 1 2 3 4 5\n", r"v\.txt:6: 5 numbers, expected 4"),
+        (TEXT + b"\xff\xfe 1 2 3 4\n", r"v\.txt:6: 'utf-8' codec can't decode"),
+        (TEXT[:-1], r"v\.txt: not GloVe text.*the last line has no end"),
+        (b"6 4\n" + TEXT, r"v\.txt: .*the first line says '6 4', but 5 words of 4 numbers follow"),
+        (b"5 5\n" + TEXT, r"says '5 5', but 5 words of 4 numbers follow"),
+        (b"", r"v\.txt: .*no numbers in line 1"),
+        (b"only\nwords\n", r"v\.txt: .*no numbers in line 1"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, text, message):

@@ -21,17 +21,16 @@ import zstandard
 from pyarrow import parquet
 from safetensors.torch import save_file
 
-from elmo_bench.base import sources
+from elmo_bench.base import arrays, sources
 from elmo_bench.base.int8 import quantised
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import StoreFolder
-from elmo_bench.encoders.vector_files import write_compact
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.paths import Holder
 from elmo_bench.ledger.store import put_failure, read_outcomes
-from elmo_bench.pretraining.encode import Corpus, encode_once
+from elmo_bench.pretraining.encode import Corpus
 from elmo_bench.runner.predict import About, KeptHead, write_head
 from elmo_bench.runner.prepare import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
@@ -146,11 +145,11 @@ def of_text() -> list[Case]:
         file.writestr("x.txt", VECTORS)
     compressed = ("base.files:read_lines", "encoders.static:read_text", "encoders.binary_vectors:read_word2vec")
     return [
-        *(one(name, pack(text.encode()), f"x{end}") for name, text in zip(compressed, (TEXT, VECTORS, WORD2VEC),
-            strict=True) for end, pack in PACK.items()),
+        *(one(name, pack(text.encode()), f"x{end}", finite=text != WORD2VEC) for name, text in zip(compressed,
+            (TEXT, VECTORS, WORD2VEC), strict=True) for end, pack in PACK.items()),
         one("encoders.static:read_text", archive.getvalue(), zip_),
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
-        one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin"),
+        one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin", finite=False),
         one("base.json:read_json", json.dumps(make_record()), "x.json"),
         one("ledger.paths:read_holder", json.dumps(HOLDER), "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
@@ -171,18 +170,16 @@ def of_text() -> list[Case]:
 
 def of_arrays() -> list[Case]:
     """Readers of weights, vectors, layers and tables."""
-    vectors, words, tensors = np.ones((20, 4), np.float32), [f"w{n}" for n in range(20)], "x.safetensors"
+    vectors, tensors = np.ones((20, 4), np.float32), "x.safetensors"
+    words = lzma.compress("\n".join(f"w{n}" for n in range(20)).encode())
+    compact = {"words": torch.tensor([*words], dtype=torch.uint8), "vectors": torch.ones(20, 4, dtype=torch.int8),
+               "vectors.scales": torch.ones(20)}  # fmt: skip
     spec: Any = RunSpec.of(compose("config", ["task=ner", "encoder=none"])).to_json()
     lexicon = Lexicon(words=["the"], repeated=1, characters=["t"])
     about = About(spec=spec, vocabulary={"labels": ["O"]}, lexicon=lexicon, encoders={})
     layers, index = {"0": torch.ones(3, 2, 4)}, {"sentence_to_index": '{"a b": "0"}'}
     lstm = torch.nn.LSTM(3, 2, num_layers=2, bidirectional=True).state_dict()
     table = pyarrow.table({"tokens": [["Ada", "ran"], ["It"]] * 5, "ner_tags": [[1, 0], [0]] * 5})
-
-    def encoded(folder: Path) -> None:
-        (folder / "in.txt").write_text(TEXT)
-        encode_once(Corpus((folder / "in.txt",)), folder, 5)
-        (folder / "in.txt").unlink()
 
     def read_table(read: Any, path: Path) -> Any:
         own = patch.object(datasets.config, "HF_DATASETS_CACHE", path.parent / "cache")
@@ -201,21 +198,20 @@ def of_arrays() -> list[Case]:
             tensors, lambda read, path: [*read(RELU, path).parameters()]),
         one("elmo.weights:load", (GOLDEN / "weights.hdf5").read_bytes(), "x.hdf5",
             lambda read, path: [*read(BiLMOptions.from_file(GOLDEN / "options.json"), path).parameters()]),
-        one("encoders.vector_files:read_compact", lambda path: write_compact(path, words, vectors, {}, int8=True),
-            tensors, lambda read, path: read(path, {"w1", "w19"}).vectors),
+        one("encoders.vector_files:read_compact", lambda path: save_file(compact, path, {"about": "{}"}),
+            tensors, lambda read, path: read(path, {"w1", "w19"}).vectors, finite=False),
         one("base.int8:read_tensors", lambda path: save_file(quantised({"a": torch.ones(100, 100)}), path), tensors),
         one("encoders.precomputed:open_layers", lambda path: save_file(layers, path, index), tensors,
             lambda read, path: read(path).read("0")),
         one("encoders.cove:read_lstms", lambda path: torch.save(lstm, path), "x.ckpt",
-            lambda read, path: [*read(path).parameters()]),
+            lambda read, path: [*read(path).parameters()], finite=False),
         one("base.files:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
             finite=False),
         one("runner.predict:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), about)), tensors, finite=False),
         one("text.tables:read_table", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
-        one("pretraining.encode:read_encoded", lambda path: encoded(path.parent), damaged="*.safetensors",
-            read=lambda read, path: read(path.parent)),
+        one("base.arrays:read_arrays", lambda path: arrays.write_arrays(path, {"a": vectors}, "of words"), tensors),
         one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
         one("encoders.cache:StoreFolder.entries", finite=False, make=lambda path: store(path.parent).add(
             [b"1" * 16], [torch.ones(2, 4, 3)]), read=lambda entries, path: [
