@@ -26,7 +26,7 @@ from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-CPU_POOL, GPU_POOL = (64, 4096), (1024, 32768)  # texts and pieces, at most, that go through the network together
+CPU_POOL, GPU_POOL = (64, 4096), (512, 16384)  # texts and pieces, at most, that go through the network together
 SPARE = 10**6  # numbers that a network may have that its files lack
 LIMITS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_seq_len")  # of BERT and most, LED, MPT
 ROOM = 2  # positions that some models (RoBERTa) number but never use
