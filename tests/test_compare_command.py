@@ -115,12 +115,12 @@ def test_a_copy_with_other_losses_and_another_attempt_is_no_second_seed(tmp_path
     code, table, error = compare(tmp_path, capsys, "elmo", "glove")
     row = cells(table, "ner")
     assert (code, row[1], row[5]) == (1, "1 and 1", "not tested") and "ner: a single seed" in table
-    assert f"{copy.record}: the same answers as seed 0 of {record['hash']}, so one of the two is a copy" in error
+    assert f"{copy.record}: the same outcomes as seed 0 of {record['hash']}, so one of the two is a copy" in error
     for path in (first.record, copy.record):
         assert main(["check", str(path)]) == 1
-        assert re.search(rf"WRONG ({copy.record}: )?the same answers as seed 0", capsys.readouterr().out)
+        assert re.search(rf"WRONG ({copy.record}: )?the same outcomes as seed 0", capsys.readouterr().out)
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
-    assert "the same answers as seed 0" in capsys.readouterr().err
+    assert "the same outcomes as seed 0" in capsys.readouterr().err
 
 
 def test_an_encoder_with_changes_is_given_word_by_word(tmp_path, capsys):

@@ -59,7 +59,9 @@ def main(arguments: list[str]) -> int:
     lines = [cost_cells(cost) for cost in costs]
     body = [[cost["encoder"], *(c.text for c in line.values())] for cost, line in zip(costs, lines, strict=True)]
     where = f"{processor(costs[0]['environment'])}; {costs[0]['tokens']:,} tokens"
-    print(f"{fitted(['encoder', *lines[0]], body)}\n\n{where}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}")
+    print(
+        f"{fitted(['encoder', *lines[0]], body)}\n\n{where}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}"
+    )
     return 0
 
 

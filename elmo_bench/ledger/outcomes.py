@@ -21,12 +21,11 @@ The units of a slice are described in `runner/evaluate.py`.
 import hashlib
 import importlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -42,37 +41,19 @@ AGREES = 0.01  # percentage points between a score and its outcomes; some outcom
 def formula(name: str, task: str = "") -> Formula:
     """The formula of this name: of this task, else of any task in the installation or in `--include` folders.
 
-    Raises UserError if there is none.
+    Raises UserError if there is none. Modules are imported by name: tasks import the ledger.
     """
-    for _, metric in _metrics(task):
-        if metric.formula.name == name:
-            return metric.formula
+    folders = importlib.import_module("elmo_bench.tasks").__path__
+    tasks = sorted({path.parent.name for folder in folders for path in Path(folder).glob("*/metric.py")})
+    for each in sorted(tasks, key=lambda each: each != task):
+        metric = getattr(importlib.import_module(f"elmo_bench.tasks.{each}.metric"), "Metric", None)
+        its = getattr(metric, "formula", None)
+        if isinstance(its, Formula) and its.name == name:  # `task_class` refuses a metric without one
+            return its
     raise UserError(
         f"formula {name}: no task here has it, so outcomes cannot be tested. Give the folder of the task: "
         "--include FOLDER."
     )
-
-
-def check_metric(name: str, task: str) -> None:
-    """Raise UserError if the task is installed, and no task here calls its main score so: tables show the name."""
-    known: set[str] = set()
-    for each, metric in _metrics(task):
-        if metric.main == name or not (known or each == task):
-            return
-        known.add(metric.main)
-    raise UserError(
-        f"record.metric: {name!r:.60} is no main score of a task here, which are {', '.join(sorted(known))}"
-    )
-
-
-def _metrics(first: str) -> Iterator[tuple[str, Any]]:
-    """(task, class of its metric), one task first. Modules are imported by name: tasks import the ledger."""
-    folders = importlib.import_module("elmo_bench.tasks").__path__
-    tasks = sorted({path.parent.name for folder in folders for path in Path(folder).glob("*/metric.py")})
-    for task in sorted(tasks, key=lambda task: task != first):
-        metric = getattr(importlib.import_module(f"elmo_bench.tasks.{task}.metric"), "Metric", None)
-        if isinstance(getattr(metric, "formula", None), Formula):  # `task_class` refuses a metric without one
-            yield task, metric
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
@@ -171,31 +152,6 @@ def check_stored(stored: Arrays) -> None:
                 raise ValueError("the counts by type are of different lengths")
             if not all(0 <= kind < len(names) for kind in kinds):
                 raise ValueError(f"a type that is not one of {len(names)}")
-
-
-class Answers(NamedTuple):
-    """What a run answered, as far as its main score shows it."""
-
-    digest: str  # of the counts of each item on dev and test
-    wrong: int  # how many items are not entirely right
-
-
-def answers_of(stored: Arrays, how: Formula) -> Answers | None:
-    """What distinguishes a run from other seeds; None if nothing does: nothing is right, or one answer is always given.
-
-    Raises UserError if an array of the formula is missing.
-    """
-    counts = np.concatenate([how.counts_of(of_split(stored, split)) for split in ("dev", "test")])
-    sums = Counter[tuple[str, str]]()
-    for split in ("dev", "test"):
-        for kind, own in types_of(stored, split).items():
-            sums.update({(kind, count): int(values.sum()) for count, values in own.items()})
-    answered = {kind for (kind, count), number in sums.items() if number and count in ("correct", "guessed", "excess")}
-    always = len(answered) == 1 and all(sums[kind, "correct"] == sums[kind, "gold"] for kind in answered)
-    if always or not how.score(counts.sum(axis=0)) > 0:
-        return None
-    wrong = (how.score(counts) < 100) & counts.any(axis=1)
-    return Answers(hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest(), int(wrong.sum()))
 
 
 def check_sums(stored: Arrays, how: Formula, main: str, scores: Mapping[str, Any]) -> None:

@@ -12,13 +12,12 @@ from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import digest
-from elmo_bench.ledger.outcomes import Answers
 from elmo_bench.ledger.schema import check
 
 SCHEMA: Literal[3] = 3
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
 NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again, or an item
-MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME if their dev curves are equal too
+MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME: if their dev curves are equal too
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Place = Annotated[str, Field(pattern=r"^(input|output)( \w[\w.+=-]*)?$")]
@@ -239,29 +238,42 @@ class Copies:
     """Notices a run that a ledger has under several seeds or specs.
 
     Two seeds of a run never agree on every item, unless the data are few or easy, or the head learned nothing: see
-    MANY, SOME and `answers_of`. Their training losses always differ.
+    MANY, SOME and `_wrong`. Their training losses always differ.
     """
 
     def __init__(self) -> None:
-        self.known: dict[Any, tuple[str, int]] = {}  # hash and seed of an attempt, of curves, of answers
+        self.known: dict[Any, tuple[str, int]] = {}  # hash and seed of an attempt, of outcomes
 
-    def check(self, record: Record, answers: Answers | None = None) -> None:
-        """Raise UserError if an earlier record of another run has the same attempt, answers, or outcomes and curves.
+    def check(self, record: Record) -> None:
+        """Raise UserError if an earlier record of another run has the same attempt, or the same outcomes.
 
-        answers: None if they are not known, or tell nothing.
+        Where outcomes may agree by chance, the dev curves have to be the same too, and else the losses as well.
         """
-        hash_, dev, loss = record["hash"], tuple(record["curves"]["dev"]), record["curves"].get("train_loss")
+        run, dev = (record["hash"], record["seed"]), record["curves"]["dev"]
+        wrong, rises, loss = _wrong(record), len(set(dev)) > 1, record["curves"].get("train_loss")
         traits: list[tuple[Any, ...]] = [("attempt", record["attempt"])]
-        if loss:
-            traits.append(("outcomes and curves", hash_, record["outcomes"], dev, *loss))
-        rises = len(set(dev)) > 1
-        if answers and answers.wrong >= MANY and (rises or len(dev) == 1):
-            traits.append(("answers", hash_, answers.digest))
-        elif answers and answers.wrong >= SOME and rises:
-            traits.append(("answers and dev curve", hash_, answers.digest, dev))
+        if wrong >= MANY and (rises or len(dev) == 1):
+            traits.append(("outcomes", run[0], record["outcomes"]))
+        elif (wrong >= SOME and rises) or loss:
+            more = () if wrong >= SOME and rises else loss
+            traits.append(("outcomes and curves", run[0], record["outcomes"], *dev, *(more or ())))
         for trait in traits:
-            if (other := self.known.setdefault(trait, (hash_, record["seed"]))) != (hash_, record["seed"]):
+            if (other := self.known.setdefault(trait, run)) != run:
                 raise UserError(f"the same {trait[0]} as seed {other[1]} of {other[0]}, so one of the two is a copy")
+
+
+def _wrong(record: Record) -> float:
+    """About how many items are wrong; 0 if that tells nothing: nothing is right, or one answer is always given."""
+    scores: Any = record["scores"]
+    types = [item for split in scores.values() for item in split.get("by_type", {}).items()]
+    answered = [(kind, own) for kind, own in types if any(own.get(key) for key in ("correct", "guessed", "excess"))]
+    always = len({kind for kind, _ in answered}) == 1 and all(
+        own.get("correct") == own.get("gold") for _, own in answered
+    )
+    main = {split: own["overall"][record["metric"]] for split, own in scores.items()}
+    if always or not any(main.values()):
+        return 0
+    return sum(record["data"]["counts"][split] * (1 - score / 100) for split, score in main.items())
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> str:

@@ -16,7 +16,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import answers_of, check_metric, check_stored, check_sums, compact, digest_of, formula
+from elmo_bench.ledger.outcomes import check_stored, check_sums, compact, digest_of, formula
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -57,8 +57,8 @@ def read_all(
 
     Both are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
-    sums: so is a record whose outcomes do not add up to its scores, and one with the answers of another seed; takes
-    milliseconds for each. copies: gets to know all records.
+    sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each. copies: gets to know
+    all records.
     """
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
     ledger, copies = Ledger([], [], problems), copies or Copies()
@@ -176,9 +176,7 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
         if told and record["outcomes"] != digest_of(told[0]):
             raise UserError(f"{run.outcomes.name} is not of this record")
         if copies is not None:
-            copies.check(record, answers_of(*told) if told else None)
-        if sums:
-            check_metric(record["metric"], run.task)
+            copies.check(record)
         if told:
             check_sums(*told, record["metric"], record["scores"])
     except UserError as error:

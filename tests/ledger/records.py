@@ -74,7 +74,7 @@ def make_record(
         },
         parameters={"trainable": 123456, "frozen": 654321},
         outcomes=digest_of(OUTCOMES),
-        data={"counts": {"train": 3394, "dev": 1009, "test": 1287}, "notes": [], "checks": {}},
+        data={"counts": {"train": 3394, "dev": 20, "test": 20}, "notes": [], "checks": {}},
         cost={
             "seconds": 90.0,
             "cpu_seconds": 88.5,
@@ -130,7 +130,7 @@ def make_cost(
         "environment": make_record()["environment"] | {"cpu": "Some CPU (X 2)"},  # type: ignore[operator]
         "text": "0" * 12,
         "tokens": 15166,
-        "tokens_per_second": dict.fromkeys(("1", "8", "32", "128"), [1.0]) | rates,
+        "tokens_per_second": {size: [1.0] for size in ("1", "8", "32", "128")} | rates,
         "load_seconds": 0.2,
         "memory_mib": 51.0,
         "parameters": 15_360_000,

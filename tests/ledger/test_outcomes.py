@@ -5,9 +5,8 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import digest_of, joined, of_split, slices_of, types_of, write_record
-from elmo_bench.ledger.outcomes import answers_of, check_stored, formula
+from elmo_bench.ledger.outcomes import check_stored
 from elmo_bench.ledger.record import Copies
-from elmo_bench.text.figures import count_labels
 
 TEST = {
     "correct": np.array([1, 0, 2, 0]),
@@ -91,20 +90,13 @@ def test_what_contradicts_itself_is_refused(change, said):
         check_stored(STORED | change)
 
 
-def labelled(predicted, gold="aab" * 40):
-    """Stored outcomes of 120 items, on dev as on test."""
-    right = np.array([one == other for one, other in zip(predicted, gold, strict=True)])
-    outcomes = {"correct": right, **count_labels(gold, predicted)}
-    return joined({"dev": outcomes, "test": outcomes})
-
-
 @pytest.mark.parametrize(
     ("predicted", "curve", "same", "copied"),
     [
-        ("aba" * 40, [50.0, 60.0, 59.0], False, "answers"),  # 160 wrong items
-        ("aba" * 40, [60.0], False, "answers"),  # one epoch
+        ("aba" * 40, [50.0, 60.0, 59.0], False, "outcomes"),  # 160 wrong items
+        ("aba" * 40, [60.0], False, "outcomes"),  # one epoch
         ("aba" * 40, [60.0, 60.0, 60.0], True, ""),  # nothing was learned
-        ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], True, "answers and dev curve"),  # 52
+        ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], True, "outcomes and curves"),  # 52
         ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], False, ""),
         ("aba" * 13 + "aab" * 27, [60.0], True, ""),  # one epoch
         ("aba" * 4 + "aab" * 36, [50.0, 60.0, 59.0], True, ""),  # 16: easy
@@ -115,15 +107,23 @@ def labelled(predicted, gold="aab" * 40):
 )
 def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_record, predicted, curve, same, copied):
     """Of 240 items on dev and test, ever fewer are wrong; the losses differ, the dev curves are the `same` or not."""
-    copies, answers = Copies(), answers_of(labelled(predicted), formula("accuracy"))
-    first, second = make_record(seed=0), make_record(seed=1)
+    copies, gold = Copies(), "aab" * 40
+    counts = {kind: {"guessed": predicted.count(kind), "gold": gold.count(kind)} for kind in "abc"}
+    for kind in "abc":
+        counts[kind]["correct"] = sum(one == other == kind for one, other in zip(predicted, gold, strict=True))
+    right = sum(own["correct"] for own in counts.values()) / 1.2
+    scored = {"overall": {"f1": right}, "by_type": counts}
+    own = {"scores": {"dev": scored, "test": scored}}
+    first, second = (make_record(seed=seed, outcomes="0" * 64, **own) for seed in (0, 1))
+    for record in (first, second):
+        record["data"]["counts"] |= {"dev": 120, "test": 120}
     first["curves"]["dev"], second["curves"]["dev"] = curve, curve if same else [49.0, *curve[1:]]
-    copies.check(first, answers)
+    copies.check(first)
     if copied:
         with pytest.raises(UserError, match=f"^the same {copied} as seed 0 of "):
-            copies.check(second, answers)
+            copies.check(second)
     else:
-        copies.check(second, answers)
+        copies.check(second)
 
 
 def test_outcomes_of_another_run_are_not_written(store_record, make_record):
