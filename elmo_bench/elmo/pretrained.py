@@ -27,7 +27,7 @@ MINI = Path(__file__).parents[1] / "weights"
 OPTIONS, WEIGHTS = ("*options.json",), ("*.hdf5", "*weights.safetensors")
 KINDS = {"options": "options.json", "weights": "weights.hdf5"}  # of the published files, and how their names end
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
-ENDINGS = ("", ".gz", ".xz", ".zst")  # of the vocabulary
+ENDINGS = ("", ".gz", ".xz")  # of the vocabulary
 ADDRESS = ("https://", "http://")
 FILES, HUB = (*OPTIONS, *WEIGHTS), (f"*{SOFTMAX}", f"*{VOCABULARY}*")
 
