@@ -143,4 +143,4 @@ def test_a_full_gpu_is_one_line(main_job, capsys, monkeypatch):
     monkeypatch.setattr("elmo_bench.runner.prepare.prepare", full)
     assert main_job("task=ner", "encoder=none") == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert f"{said} of which 1 GiB is free. Give smaller batches, such as task.training.batch=8" in last
+    assert f"{said} of which 1 GiB is free. Give smaller batches (task.training.batch=8)" in last

@@ -37,7 +37,7 @@ def refused(capsys):
     return refused
 
 
-FULL, READ_ONLY = "the disk is full", "ead-only file system"
+FULL, READ_ONLY = "No space left on device", "ead-only file system"
 
 
 @pytest.mark.parametrize("leave", [0, 20_000], ids=["at once", "second checkpoint"])
@@ -104,5 +104,5 @@ def test_output_to_a_full_device():
             [sys.executable, "-m", "elmo_bench", "--help"],
             cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
-    assert done.stderr == "elmo-bench: output: the disk is full. Free some space and start again.\n"
+    assert done.stderr == "elmo-bench: output: No space left on device. Free some space, or choose another place.\n"
     assert done.returncode == 2

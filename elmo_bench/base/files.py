@@ -17,21 +17,19 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-import zstandard
-
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 
 STANDARD_INPUT = Path("-")
 LONGEST_LINE = 2**28  # bytes: a few compressed kilobytes may hold a line of gigabytes
-DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError)  # of what `open_text` opens
+DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # of what `open_text` opens
 _MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
 
 
 @reader
 def read_lines(path: Path, *, longest: int | None = None, crlf: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`, `.zst`.
+    """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`.
 
     CRLF and a BOM are accepted and noted, CRLF not where it is usual (`crlf`). `-` is standard input. A line of more
     than `longest` characters may be truncated, but stays longer than `longest`: about four times `longest` bytes are in
@@ -69,31 +67,29 @@ def read_lines(path: Path, *, longest: int | None = None, crlf: bool = False) ->
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-class _Frames(io.RawIOBase):
-    """A compressed file of any number of frames, made by `begin`; zero bytes between frames are skipped.
+class _Xz(io.RawIOBase):
+    """An xz file of any number of streams; zero bytes between them are skipped.
 
-    EOFError if the last frame is cut off, which zstandard's reader hides; an error if anything else follows, where the
-    reader of lzma ends without a word.
+    EOFError if the last stream is cut off; an error if anything else follows, where the reader of lzma ends without a
+    word.
     """
 
-    def __init__(self, begin: Callable[[], Any], path: Path):
-        self.blocks, self.ready = self._unpacked(begin, path), memoryview(b"")
+    def __init__(self, path: Path):
+        self.blocks, self.ready = self._unpacked(path), memoryview(b"")
 
     @staticmethod
-    def _unpacked(begin: Callable[[], Any], path: Path) -> Iterator[bytes]:
-        frame = begin()
+    def _unpacked(path: Path) -> Iterator[bytes]:
+        stream = lzma.LZMADecompressor(memlimit=_MEMORY)
         with path.open("rb") as file:
-            # 2 KiB hold at most 64 MiB of text (a block of 4 bytes may be 128 KiB), usually 7 KiB.
-            for block in iter(partial(file.read, 2048), b""):
-                packed = block
+            for packed in iter(partial(file.read, 2048), b""):  # at most 15 MiB of text, usually 7 KiB
                 while packed:
-                    if frame.eof and (packed := packed.lstrip(b"\0")):
-                        frame = begin()
+                    if stream.eof and (packed := packed.lstrip(b"\0")):
+                        stream = lzma.LZMADecompressor(memlimit=_MEMORY)
                     if packed:
-                        yield frame.decompress(packed)
-                        packed = frame.unused_data if frame.eof else b""
-        if not frame.eof:
-            raise EOFError("the last frame has no end")
+                        yield stream.decompress(packed)
+                        packed = stream.unused_data if stream.eof else b""
+        if not stream.eof:
+            raise EOFError("the last stream has no end")
 
     def readable(self) -> bool:
         return True
@@ -108,11 +104,7 @@ class _Frames(io.RawIOBase):
         return size
 
 
-_OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open,
-    ".xz": partial(_Frames, partial(lzma.LZMADecompressor, memlimit=_MEMORY)),
-    ".zst": partial(_Frames, lambda: zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()),
-}
+_OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": _Xz}
 
 
 def is_packed(path: Path) -> bool:
@@ -121,7 +113,7 @@ def is_packed(path: Path) -> bool:
 
 
 def open_text(path: Path) -> IO[bytes]:
-    """The bytes of a file, plain or `.gz`, `.xz`, `.zst`; `-` is standard input. Reading raises OSError or DAMAGE."""
+    """The bytes of a file, plain or `.gz`, `.xz`; `-` is standard input. Reading raises OSError or DAMAGE."""
     if path == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
     if opener := _OPENERS.get(path.suffix):
@@ -142,28 +134,13 @@ def _member(archive: Path, name: str) -> Iterator[bytes]:
         yield from iter(partial(member.read, 2**20), b"")
 
 
-# Why the system may refuse a file, and what to do.
-_REFUSALS = {
-    errno.ENOSPC: "the disk is full. Free some space and start again.",
-    errno.EDQUOT: "the disk quota is used up. Free some space and start again.",
-    errno.EFBIG: "larger than a file may be here. Raise the limit (ulimit -f), or choose another disk.",
-    errno.EROFS: "on a read-only file system. Choose another folder.",
-    errno.EACCES: "no permission. Choose another folder.",
-    errno.EPERM: "no permission. Choose another folder.",
-    errno.EIO: "the disk reports an error. Check it, or choose another folder.",
-    errno.ENOTDIR: "a file is where a folder is needed. Choose another folder.",
-    errno.EEXIST: "a file is where a folder is needed. Choose another folder.",
-    errno.EISDIR: "a folder is where a file is needed. Choose another name.",
-    errno.EBUSY: "in use by the system. Choose another name.",
-    errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
-}
-_TEXTS = {  # of errors that are no OSError: safetensors and HDF5 keep the system's text alone
-    **{os.strerror(number): _REFUSALS[number] for number in (errno.ENOSPC, errno.EFBIG)},
-    "determine home directory": "no home folder is known. Set $HOME.",
-}
-
-
-SMALLER = "task.training.batch=8"
+# Why the system may refuse a file that is to be written.
+_REFUSED = (
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR,
+    errno.EEXIST, errno.EISDIR, errno.EBUSY, errno.ENAMETOOLONG,
+)  # fmt: skip
+# safetensors and HDF5 keep the system's text alone; without $HOME, pathlib says no more.
+_TEXTS = (os.strerror(errno.ENOSPC), os.strerror(errno.EFBIG), "Could not determine home directory")
 
 
 def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
@@ -174,12 +151,12 @@ def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
     while error is not None:
         if type(error).__name__ == "OutOfMemoryError":  # of torch, which most commands do not import
             said = ". ".join(str(error).split(". ")[:3])  # how much was asked for, and how much there is
-            return UserError(f"{said}. Give smaller batches, such as {SMALLER}, or run fewer side by side.")
-        if isinstance(error, OSError) and error.errno in _REFUSALS:
-            return UserError(f"{error.filename or where}: {_REFUSALS[error.errno]}")
-        for text, why in _TEXTS.items():
-            if text in str(error):
-                return UserError(f"{where}: {why}")
+            return UserError(f"{said}. Give smaller batches (task.training.batch=8), or run fewer side by side.")
+        number = getattr(error, "errno", None)
+        why = os.strerror(number) if number in _REFUSED else next((each for each in _TEXTS if each in str(error)), None)
+        if why is not None:
+            file = getattr(error, "filename", None) or where
+            return UserError(f"{file}: {why}. Free some space, or choose another place.")
         error = error.__cause__ or error.__context__
     return None
 

@@ -14,7 +14,7 @@ EPILOG = 'out.h5 gets the float32 data sets "0", "1", …, one for each line, an
 def main(arguments: list[str]) -> int:
     """Embed a text and print a summary. Returns 0, or 130 after Ctrl-C. Raises UserError."""
     add = (command := parser("embed", EPILOG)).add_argument
-    add("sentences", help="UTF-8 text: .txt, .gz, .xz, .zst, or - for standard input")
+    add("sentences", help="UTF-8 text: .txt, .gz, .xz, or - for standard input")
     add("out", type=Path, help="out.h5, which appears when it is complete")
     what = command.add_mutually_exclusive_group()
     for mode, shape in {"all": "all layers, (3, T, D): the default", "top": "the top layer, (T, D)",

@@ -1,11 +1,11 @@
-"""`elmo-bench export WEIGHTS OUT`: a biLM under its published names, in HDF5 or safetensors."""
+"""`elmo-bench export WEIGHTS OUT`: a biLM in the published layout."""
 
 from pathlib import Path
 
 from elmo_bench.cli import parser
 
-EPILOG = """OUT gets options.json, weights.hdf5 (or weights.safetensors) and README.md, a card; the softmax and the
-vocabulary are copied if they are next to the weights. AllenNLP loads options.json and weights.hdf5 without changes."""
+EPILOG = """OUT gets options.json, weights.hdf5 and README.md, a card; the softmax and the vocabulary are copied if they
+are next to the weights. AllenNLP loads options.json and weights.hdf5 without changes."""
 
 
 def main(arguments: list[str]) -> int:
@@ -14,15 +14,11 @@ def main(arguments: list[str]) -> int:
     add("weights", help="mini, small, medium, original, …, a folder, a weights file, or user/repo")
     add("out", type=Path, help="the folder to write to")
     add("--options-file", metavar="FILE", help="options.json of the weights, if it is not next to them")
-    add("--format", choices=["hdf5", "safetensors"], default="hdf5", help="of the weights (hdf5)")
-    about = "float32 as published (the default); float16: half the size; int8, in safetensors: a quarter"
-    add("--dtype", choices=["float32", "float16", "int8"], default="float32", help=about)
     add("--overwrite", action="store_true", help="replace files of an earlier export")
     given = command.parse_args(arguments)
 
     from elmo_bench.elmo.export import export  # imports torch; --help should not wait for it
 
-    more = {"kind": given.format, "dtype": given.dtype, "overwrite": given.overwrite}
-    for file in export(given.weights, given.out, options=given.options_file, **more):
+    for file in export(given.weights, given.out, options=given.options_file, overwrite=given.overwrite):
         print(f"{file}  {file.stat().st_size:,} bytes")
     return 0

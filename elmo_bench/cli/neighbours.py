@@ -20,7 +20,7 @@ grow with it (static vectors read it twice, and keep its distinct words)."""
 def main(arguments: list[str]) -> int:
     """Print the nearest tokens by cosine, one a line, between the words around them. Raises UserError."""
     add = (command := parser("neighbours", EPILOG)).add_argument
-    about = "files or patterns: .txt, .gz, .xz, .zst, a tokenised sentence a line; and encoder=NAME (elmo_only)"
+    about = "files or patterns: .txt, .gz, .xz, a tokenised sentence a line; and encoder=NAME (elmo_only)"
     add("word", help="a token of the sentence; if it occurs twice, the first one is meant")
     add("--in", dest="sentence", required=True, metavar="SENTENCE", help="tokens, separated by spaces")
     add("texts", nargs="+", metavar="TEXT", help=about)

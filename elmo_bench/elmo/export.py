@@ -21,11 +21,8 @@ from elmo_bench.elmo.weights import load_files, write_hdf5, write_safetensors
 PAPER = "https://aclanthology.org/N18-1202/"
 ABOUT: Mapping[str, Any] = {"library_name": "elmo-bench", "tags": ["elmo", "bilm", "feature-extraction"]}
 TEMPLATE = Path(__file__).parent / "card.md.j2"
-# The names of bilm-tf (`dump_weights`, its save folder).
-WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 HUB_OPTIONS = ("token", "cache_dir", "force_download", "local_files_only")  # of from_pretrained
-CARD, ORIGIN = "README.md", "ORIGIN.md"
 Content = bytes | Path | Callable[[IO[bytes]], None]  # a file's bytes, another file, or a function that writes it
 
 
@@ -101,47 +98,26 @@ class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["t
         return model_card(self.bilm.options, checksum=self.source, **more)
 
 
-def export(
-    weights: str,
-    out: Path,
-    *,
-    options: str | None = None,
-    kind: str = "hdf5",
-    dtype: str = "float32",
-    overwrite: bool = False,
-) -> list[Path]:
+def export(weights: str, out: Path, *, options: str | None = None, overwrite: bool = False) -> list[Path]:
     """Write the weights that `pretrained.locate` finds to a folder, all files or none; returns the files.
 
-    The files: `options.json`, `weights.hdf5` or `weights.safetensors`, the softmax and its vocabulary if they are next
-    to the weights, a card, and the card that the weights came with. AllenNLP loads the first two without changes.
-    Raises UserError if the folder has other weights, or (without `overwrite`) files of these names.
+    The files have the published layout: `options.json`, `weights.hdf5` in float32 (AllenNLP loads both without
+    changes), the softmax and its vocabulary if they are next to the weights, and a card. Raises UserError if the folder
+    has other weights, or (without `overwrite`) files of these names.
     """
-    if dtype == "int8" and kind != "safetensors":
-        raise UserError("export: int8 is stored as safetensors only. Add --format safetensors.")
     options_file, weights_file = locate(weights, options)
     copied = softmax_files(weights_file)
-    if (origin := _card_of(weights_file)) is not None:
-        copied[ORIGIN] = origin
-    names = ["options.json", WEIGHTS[kind], *copied, CARD]
+    names = ["options.json", "weights.hdf5", *copied, "README.md"]
     check_free(out, names)
     if not overwrite and (there := [name for name in names if (out / name).exists()]):
         raise UserError(f"{out}: has {there[0]} already. Give another folder, or --overwrite.")
     bilm, checksum = load_files(options_file, weights_file)
-    card = model_card(
-        bilm.options,
-        checksum=checksum,
-        rows={"these files": f"{dtype}, exported from the weights with that checksum"},
-        description=f"For the training data and the licence see [{ORIGIN}]({ORIGIN})." if origin else "",
-    )
-    write = write_hdf5 if kind == "hdf5" else partial(write_safetensors, about={"from": checksum})
-    contents: dict[str, Content] = {
-        "options.json": json.dumps(bilm.options.to_json(), indent=1).encode(),
-        WEIGHTS[kind]: lambda file: write(bilm, file, dtype=DTYPES[dtype]),
-        **copied,
-        CARD: f"{card}\n".encode(),
-    }
-    write_together(out, contents)
-    return [out / name for name in contents]
+    rows = {"these files": "float32, exported from the weights with that checksum"}
+    card = model_card(bilm.options, checksum=checksum, rows=rows)
+    contents: list[Content] = [json.dumps(bilm.options.to_json(), indent=1).encode(), partial(write_hdf5, bilm)]
+    contents += [*copied.values(), f"{card}\n".encode()]
+    write_together(out, dict(zip(names, contents, strict=True)))
+    return [out / name for name in names]
 
 
 def write_together(folder: Path, contents: Mapping[str, Content]) -> None:
@@ -154,10 +130,3 @@ def write_together(folder: Path, contents: Mapping[str, Content]) -> None:
             else:
                 handle.write(content if isinstance(content, bytes) else content.read_bytes())
             handle.flush()
-
-
-def _card_of(weights: Path) -> Path | None:
-    """`x.md` of `x-weights.safetensors`, as for the shipped weights; else the README.md of the folder, if any."""
-    name = weights.stem.partition("weights")[0].rstrip("-_.") if "weights" in weights.stem else ""
-    candidates = [weights.with_name(f"{name}.md")] if name else []
-    return next((path for path in [*candidates, weights.with_name(CARD)] if path.is_file()), None)

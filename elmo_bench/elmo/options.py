@@ -1,8 +1,10 @@
 """`options.json`: the shape of a biLM, in bilm-tf's schema."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import read_json
@@ -10,23 +12,27 @@ from elmo_bench.base.reading import reader
 from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH
 
 MAX_BYTES = 2**20
-MOST = 2**16  # of a size; the largest published model has 4096
 DEEPEST = 64  # layers
+# Bounds, so that no file makes the network too large to be built.
+Size = Annotated[int, Field(ge=1, le=2**16)]  # the largest published model has 4096
+Width = Annotated[int, Field(ge=1, le=WORD_LENGTH)]
+Clip = Annotated[float, Field(gt=0)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(strict=True))
 class BiLMOptions:
     """The numbers that shape the network (Peters et al. 2018, section 3.4; bilm-tf)."""
 
-    filters: tuple[tuple[int, int], ...]  # (width in characters, number of filters)
-    character_dim: int
-    highways: int
-    activation: str  # relu or tanh, after the convolutions
-    lstm_dim: int  # H, cell size per direction
-    projection_dim: int  # P, output size per direction
-    layers: int
-    cell_clip: float
-    projection_clip: float
+    # (width in characters, number of filters)
+    filters: Annotated[tuple[tuple[Width, Size], ...], Field(min_length=1, max_length=WORD_LENGTH)]
+    character_dim: Size
+    highways: Annotated[int, Field(ge=0, le=DEEPEST)]
+    activation: Literal["relu", "tanh"]  # after the convolutions
+    lstm_dim: Size  # H, cell size per direction
+    projection_dim: Size  # P, output size per direction
+    layers: Annotated[int, Field(ge=1, le=DEEPEST)]
+    cell_clip: Clip
+    projection_clip: Clip
 
     def to_json(self) -> dict[str, Any]:
         """The published schema."""
@@ -76,34 +82,19 @@ class BiLMOptions:
             if given != wanted:
                 hint = " (261 is for training; set 262)" if given == CHARACTERS - 1 else ""
                 raise ValueError(f"{key} is {given!r:.60}, expected {wanted}{hint}")
-        if cnn["activation"] not in ("relu", "tanh"):
-            raise ValueError(f"char_cnn.activation is {cnn['activation']!r:.60}. Choose relu or tanh.")
-        if not 1 <= len(cnn["filters"]) <= WORD_LENGTH:
-            raise ValueError(f"char_cnn.filters has {len(cnn['filters'])} pairs. Give 1 to {WORD_LENGTH}.")
-        return cls(
-            filters=tuple(
-                (_whole("char_cnn.filters", width, WORD_LENGTH), _whole("char_cnn.filters", number, MOST))
-                for width, number in cnn["filters"]
-            ),
-            character_dim=_whole("char_cnn.embedding.dim", cnn["embedding"]["dim"], MOST),
-            highways=_whole("char_cnn.n_highway", cnn["n_highway"], DEEPEST, least=0),
-            activation=cnn["activation"],
-            lstm_dim=_whole("lstm.dim", lstm["dim"], MOST),
-            projection_dim=_whole("lstm.projection_dim", lstm["projection_dim"], MOST),
-            layers=_whole("lstm.n_layers", lstm["n_layers"], DEEPEST),
-            cell_clip=_clip("lstm.cell_clip", lstm["cell_clip"]),
-            projection_clip=_clip("lstm.proj_clip", lstm["proj_clip"]),
-        )
-
-
-def _whole(key: str, value: Any, most: int, *, least: int = 1) -> int:
-    """A size within bounds, so that no file makes the network too large to be built. Raises ValueError."""
-    if type(value) not in (int, float) or not least <= value <= most or value != int(value):
-        raise ValueError(f"{key} is {value!r:.60}. Give an integer from {least} to {most:,}.")
-    return int(value)
-
-
-def _clip(key: str, value: Any) -> float:
-    if type(value) not in (int, float) or not value > 0:
-        raise ValueError(f"{key} is {value!r:.60}. Give a number above 0.")
-    return float(value)
+        try:
+            return cls(
+                filters=tuple(map(tuple, cnn["filters"])),
+                character_dim=cnn["embedding"]["dim"],
+                highways=cnn["n_highway"],
+                activation=cnn["activation"],
+                lstm_dim=lstm["dim"],
+                projection_dim=lstm["projection_dim"],
+                layers=lstm["n_layers"],
+                cell_clip=lstm["cell_clip"],
+                projection_clip=lstm["proj_clip"],
+            )
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            where = ".".join(map(str, wrong["loc"]))
+            raise ValueError(f"{where} is {wrong['input']!r:.60}. {wrong['msg']}.") from None

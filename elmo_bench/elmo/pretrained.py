@@ -18,6 +18,7 @@ import yaml
 
 from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, offline
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.sources import hub_errors
 
 TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "published.yaml").read_text(encoding="utf-8"))
 BILMS: dict[str, str] = TABLE["bilm"]["models"]
@@ -27,7 +28,7 @@ MINI = Path(__file__).parents[1] / "weights"
 OPTIONS, WEIGHTS = ("*options.json",), ("*.hdf5", "*weights.safetensors")
 KINDS = {"options": "options.json", "weights": "weights.hdf5"}  # of the published files, and how their names end
 SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
-ENDINGS = ("", ".gz", ".xz", ".zst")  # of the vocabulary
+ENDINGS = ("", ".gz", ".xz")  # of the vocabulary
 ADDRESS = ("https://", "http://")
 FILES, HUB = (*OPTIONS, *WEIGHTS), (f"*{SOFTMAX}", f"*{VOCABULARY}*")
 
@@ -86,8 +87,6 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
         options, file = locate(str(repository(weights, files=(*FILES, *HUB))) if on_hub else weights)
         if (softmax := softmax_of(file)) is not None:
             return options, file, *softmax
-        if weights == "mini":
-            raise NoSoftmax("weights=mini: its softmax is not shipped. `finetune` fits one.")
     raise NoSoftmax(
         f"weights={weights}: no softmax next to these weights (published files come without), so no perplexity. "
         "`finetune` fits a softmax to your text."
@@ -191,11 +190,10 @@ def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: boo
     A revision is a branch, tag or commit. options: token, cache_dir, force_download. `$HF_ENDPOINT` and the other
     variables of huggingface_hub apply. Raises UserError if the files cannot be downloaded.
     """
-    # Imported here because most runs do not need the Hub.
-    from huggingface_hub import errors, snapshot_download
+    from huggingface_hub import snapshot_download  # most runs do not need the Hub
 
     repo, _, tag = name.partition("@")
-    try:
+    with hub_errors(f"weights '{name}', which is no folder here"):
         return Path(
             snapshot_download(
                 repo,
@@ -207,12 +205,3 @@ def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: boo
                 **options,
             )
         )
-    except errors.RevisionNotFoundError:
-        why = f"it has no revision '{tag}'"
-    except errors.RepositoryNotFoundError:
-        why = "it does not exist (or it is private: hf auth login)"
-    except errors.LocalEntryNotFoundError:
-        why = "not in its cache, and the Hub is offline or did not answer"
-    except (errors.HfHubHTTPError, errors.HTTPError, errors.HFValidationError, OSError) as error:
-        why = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-    raise UserError(f"weights '{name}': no such folder or file. As a repository on the Hugging Face Hub: {why}.")

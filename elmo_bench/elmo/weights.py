@@ -89,27 +89,22 @@ def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dty
     """Write the published data sets, in `dtype` (int8 too), as a safetensors file with `about` as its metadata.
 
     The metadata is one key with JSON: safetensors writes several keys in random order, but equal weights should give
-    equal files.
+    equal files. Raises UserError if the type cannot hold the numbers.
     """
-    file.write(save(_stored(bilm, dtype), {"about": json.dumps(about, sort_keys=True)}))
-
-
-def write_hdf5(bilm: BiLM, file: IO[bytes], *, dtype: torch.dtype) -> None:
-    """Write the published data sets, in `dtype`, as HDF5 to a file that is open for reading and writing."""
-    with h5py.File(file, "w") as out:
-        for name, tensor in _stored(bilm, dtype).items():
-            out[name] = tensor.numpy()
-
-
-def _stored(bilm: BiLM, dtype: torch.dtype) -> dict[str, Tensor]:
-    """The published data sets in `dtype`, on the CPU. Raises UserError if it cannot hold them."""
     if dtype == torch.int8:
-        return quantised(dict(places(bilm)), axis=-1)  # the last axis of the published arrays is the output
-    tensors = {name: view.to("cpu", dtype).contiguous() for name, view in places(bilm)}
+        tensors = quantised(dict(places(bilm)), axis=-1)  # the last axis of the published arrays is the output
+    else:
+        tensors = {name: view.to("cpu", dtype).contiguous() for name, view in places(bilm)}
     if wrong := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
-        kind = str(dtype).removeprefix("torch.")
-        raise UserError(f"'{wrong[0]}' has values that {kind} cannot hold. Use --dtype float32.")
-    return tensors
+        raise UserError(f"'{wrong[0]}' has values that {dtype} cannot hold. Use dtype=float32.")
+    file.write(save(tensors, {"about": json.dumps(about, sort_keys=True)}))
+
+
+def write_hdf5(bilm: BiLM, file: IO[bytes]) -> None:
+    """Write the published data sets as HDF5 to a file that is open for reading and writing."""
+    with h5py.File(file, "w") as out:
+        for name, view in places(bilm):
+            out[name] = view.cpu().numpy()
 
 
 def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:

@@ -33,8 +33,8 @@ from elmo_bench.encoders.vector_files import NGrams, read_compact
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # the names of the files in WEIGHTS
-ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".txt.zst", ".zip", ".safetensors")
-BINARY = (".bin", ".bin.gz", ".bin.xz", ".bin.zst")  # of word2vec
+ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
+BINARY = (".bin", ".bin.gz", ".bin.xz")  # of word2vec
 KNOWN = (*SHIPPED, *VECTORS)
 NUMBERED = re.compile(rb"[^ ]*( [-+]?[.]?\d[\d.]*(e[-+]?\d+)?)+")  # a word with numbers that do not belong to it
 
@@ -64,7 +64,7 @@ class StaticVectors:
 def load_static(name_or_path: str, keep: Collection[str] | None = None) -> StaticVectors:
     """Static vectors by known name or path.
 
-    Formats: GloVe text (.txt, .gz, .xz, .zst, .zip) and fastText's .vec; word2vec's .bin or .bin.gz; fastText's .bin;
+    Formats: GloVe text (.txt, .gz, .xz, .zip) and fastText's .vec; word2vec's .bin or .bin.gz; fastText's .bin;
     our own .safetensors. With `keep`, the table has only the rows that looking those words up can reach; a trimmed copy
     in the cache makes the next load fast. If the file has n-gram vectors, each word of `keep` that has no row, as
     written or in lower case, gets one from its n-grams. A published name is downloaded at first use. Raises UserError

@@ -1,6 +1,6 @@
 """Text to train on, as numbers in memory and as batches: every token the number of its word, every word spelt once.
 
-Text has one sentence a line, in UTF-8; plain, `.gz`, `.xz` or `.zst`; CRLF and a BOM are read. Empty lines are left
+Text has one sentence a line, in UTF-8; plain, `.gz` or `.xz`; CRLF and a BOM are read. Empty lines are left
 out, and lines of more than LONGEST characters, with a note. A file that is missing, cut off or not UTF-8 raises a
 UserError with file and line. Files are read as streams.
 

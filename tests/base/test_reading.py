@@ -4,14 +4,13 @@ import gzip
 import lzma
 
 import pytest
-import zstandard
 
 from elmo_bench.base.errors import LONGEST, UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.reading import reading
 from elmo_bench.encoders.static import read_text
 
-PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+PACK = {".gz": gzip.compress, ".xz": lzma.compress}
 
 
 def refused(read, *arguments) -> str:
@@ -31,13 +30,12 @@ def test_a_second_stream_that_is_damaged_is_no_end(tmp_path, ending):
     for rest in (bytes(second), b"junk", pack(b"two 2\n" * 50)[:20]):
         path.write_bytes(pack(b"one 1\n" * 50) + rest)
         assert "damaged or cut off" in refused(list, read_lines(path))
-        assert "damaged or cut off" in refused(read_text, path)
+        assert "not GloVe text" in refused(read_text, path)
 
 
-@pytest.mark.parametrize("ending", [".xz", ".zst"])
-def test_zeros_after_a_stream_are_padding(tmp_path, ending):
-    path = tmp_path / f"x{ending}"
-    path.write_bytes(PACK[ending](b"a\n") + bytes(4096) + PACK[ending](b"b\n") + bytes(8))
+def test_zeros_after_a_stream_are_padding(tmp_path):
+    path = tmp_path / "x.xz"
+    path.write_bytes(lzma.compress(b"a\n") + bytes(4096) + lzma.compress(b"b\n") + bytes(8))
     assert list(read_lines(path)) == [(1, "a"), (2, "b")]
 
 

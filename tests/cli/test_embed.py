@@ -76,7 +76,7 @@ def test_a_limit_of_file_sizes_is_one_line(embed, tmp_path, monkeypatch):
         code, _, said = embed("in.txt", "out.h5", text="a b c\n" * 50)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (code, "out.h5: larger than a file may be here. Raise the limit" in said) == (2, True)
+    assert (code, "out.h5: File too large. Free some space" in said) == (2, True)
     assert not [*tmp_path.glob("*out.h5*")]
 
 
@@ -141,7 +141,7 @@ FULL = OSError(28, "Can't write data (errno = 28, error message = 'No space left
     ("raised", "end"),
     [
         (KeyboardInterrupt(), (130, "", "elmo-bench embed: stopped, and nothing is written\n")),
-        (FULL, (2, "", "elmo-bench embed: out.h5: the disk is full. Free some space and start again.\n")),
+        (FULL, (2, "", "elmo-bench embed: out.h5: No space left on device. Free some space, or choose another place.\n")),
     ],
 )
 def test_what_ends_a_run_ends_it_in_a_line_and_leaves_no_file(embed, tmp_path, monkeypatch, raised, end):

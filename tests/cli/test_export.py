@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub import ModelCard
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from elmo_bench.__main__ import main
-from elmo_bench.base.int8 import read_tensors
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.pretrained import MINI
 from tests.runs import GOLDEN, files
 
 SENTENCES = [["The", "bank", "of", "the", "river", "."], ["naïve"], ["."] * 30]
@@ -51,43 +49,23 @@ def test_an_hdf5_file_has_the_published_names_and_shapes_and_the_same_numbers(tm
     assert same(GOLDEN, tmp_path / "out")
 
 
-def test_int8_weights_come_back_equal(tmp_path):
-    assert main(["export", "mini", str(tmp_path), "--format", "safetensors"]) == 0
-    assert same("mini", tmp_path)
-    tensors = load_file(tmp_path / "weights.safetensors")
-    assert {array.dtype for array in tensors.values()} == {np.dtype("float32")}
-    assert tensors.keys() == read_tensors(MINI / "elmo-mini-weights.safetensors").keys()
-
-
-def test_half_precision_is_half_the_size(tmp_path):
-    assert main(["export", "mini", str(tmp_path / "half"), "--dtype", "float16"]) == 0
-    half = {dtype for _, dtype in contents(tmp_path / "half" / "weights.hdf5").values()}
-    assert half == {np.dtype("float16")}
-    ours, theirs = (ElmoEncoder(weights=str(weights)).encode(SENTENCES) for weights in ("mini", tmp_path / "half"))
-    for left, right in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(left, right, atol=0.02, rtol=0.02)
-
-
 @pytest.fixture
 def trained(tmp_path):
-    """A folder as training leaves it: with a softmax, its vocabulary and a card."""
+    """A folder as training leaves it: with a softmax and its vocabulary."""
     folder = shutil.copytree(GOLDEN, tmp_path / "trained")
     save_file({"weight": np.ones((3, 8), np.float16), "bias": np.ones(3, np.float16)}, folder / "softmax.safetensors")
     (folder / "vocabulary.txt").write_text("<S>\t0\n</S>\t0\n<UNK>\t0\n")
-    (folder / "README.md").write_text("---\nlicense: cc-by-sa-3.0\n---\nTrained on a lake.\n")
     return folder
 
 
-def test_softmax_vocabulary_and_card_are_carried_over(trained, tmp_path):
-    assert main(["export", str(trained), str(tmp_path / "out"), "--format", "safetensors"]) == 0
-    carried = ("softmax.safetensors", "vocabulary.txt", "ORIGIN.md")
-    for source, name in zip((*carried[:2], "README.md"), carried, strict=True):
-        assert (tmp_path / "out" / name).read_bytes() == (trained / source).read_bytes()
+def test_softmax_and_vocabulary_are_carried_over(trained, tmp_path):
+    assert main(["export", str(trained), str(tmp_path / "out")]) == 0
     card = ModelCard.load(tmp_path / "out" / "README.md")
-    assert "[ORIGIN.md](ORIGIN.md)" in card.text  # it has the licence
     assert ElmoEncoder(weights=str(trained)).checksum in card.text
     ElmoEncoder(weights=str(tmp_path / "out")).save_pretrained(tmp_path / "saved")
-    for name in carried[:2]:
+    assert same(trained, tmp_path / "saved")
+    for name in ("softmax.safetensors", "vocabulary.txt"):
+        assert (tmp_path / "out" / name).read_bytes() == (trained / name).read_bytes()
         assert (tmp_path / "saved" / name).read_bytes() == (trained / name).read_bytes()
 
 
@@ -96,8 +74,6 @@ def test_nothing_is_written_over_unless_asked_for(tmp_path, capsys):
     before = {name: (tmp_path / name).read_bytes() for name in NAMES}
     assert main(["export", "mini", str(tmp_path)]) == 2
     assert f"{tmp_path}: has options.json already. Give another folder, or --overwrite.\n" in capsys.readouterr().err
-    assert main(["export", "mini", str(tmp_path), "--overwrite", "--format", "safetensors"]) == 2
-    assert "has weights.hdf5 already. Save to a folder without weights." in capsys.readouterr().err
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
     assert main(["export", "mini", str(tmp_path), "--overwrite"]) == 0
     assert same("mini", tmp_path)

@@ -85,20 +85,9 @@ def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(train
     assert "no softmax next to these weights" in capsys.readouterr().err
 
 
-def test_finetune_takes_the_text_of_a_task(trained, tmp_path, capsys):
-    more = ["task=ner", "suite=open", "data.max_train=50", "recipe.steps=2", "recipe.cells=20"]
-    assert main(["finetune", f"weights={trained}/out", f"out={tmp_path}/tuned", *more, *TINY]) == 0
-    lines = {split: (tmp_path / "tuned" / f"{split}.txt").read_text().splitlines() for split in ("train", "dev")}
-    assert len(lines["train"]) == len(set(lines["train"])) == 50
-    assert len(lines["dev"]) == 60
-    assert "perplexity after" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["finetune", "weights=mini", "out=x", "corpus=a", "task=ner"], "give either corpus=… or task=…"),
-        (["finetune", "weights=mini", "out=x", "corpus=a", "suite=open"], "suite=open is an option of a task's data"),
         (["finetune", "weights=x", "out=./x", "corpus=a"], "out=./x: the folder of the weights"),
         (["pretrain", "out=x"], "corpus has no value"),
     ],

@@ -109,7 +109,7 @@ def test_what_does_not_exist_lists_what_does():
         assert message.startswith(f"weights '{name}': no such folder or file")
         assert all(known in message for known in ("mini", "small", "medium", "original", "original_5.5B"))
     assert fails(load_bilm, "runs/my-elmo").startswith(
-        "weights 'runs/my-elmo': no such folder or file. As a repository on"
+        "weights 'runs/my-elmo', which is no folder here: not on the Hub"
     )
     missing = fails(load_files, GOLDEN / "options.json", GOLDEN / "missing.hdf5")
     assert missing == f"{GOLDEN / 'missing.hdf5'}: cannot be read (No such file or directory)"

@@ -11,8 +11,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-import zstandard
-
 VALUES = (
     None, True, [], {}, [None], float("nan"), float("inf"), 0, -1, 0.5, 1e-320, 1e308, 2**16, 2**31, 2**63, 10**30,
     10**9, "", " ", "\0", "\n", "é", "\u2028", "-1", "NaN", "a" * 5000, "../../etc/passwd", "[red]", "%s{0}",
@@ -121,5 +119,4 @@ FORMATS: dict[str, Callable[[Random, bytes], bytes]] = {
     "safetensors": _safetensors,
     "gz": partial(_packed, partial(gzip.compress, mtime=0), gzip.decompress),
     "xz": partial(_packed, partial(lzma.compress, preset=0), lzma.decompress),
-    "zst": partial(_packed, zstandard.compress, zstandard.decompress),
 }

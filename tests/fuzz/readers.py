@@ -17,7 +17,6 @@ import datasets
 import numpy as np
 import pyarrow
 import torch
-import zstandard
 from pyarrow import parquet
 from safetensors.torch import save_file
 
@@ -49,7 +48,7 @@ WORD2VEC = f"2 3\nthe {'1234' * 3}\nnaïve {'1234' * 3}\n"  # 1234: a small numb
 OPTIONS = "task=ner\nencoder=elmo\ntask.head.hidden=[8,4]\nmix.penalty=0.1\nplace=both\nseed=3\ndata.max_train=60"
 HOLDER = Holder(spec=make_record()["spec"], seed=0, machine="m", pid=1)
 FASTTEXT = GOLDEN.parent / "fasttext"
-PACK: dict[str, Any] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+PACK: dict[str, Any] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
 
 @dataclass(frozen=True, kw_only=True)

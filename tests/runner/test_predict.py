@@ -81,17 +81,19 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run):
     assert "the head of this run is not here (heads are not committed)." in capsys.readouterr().err
 
 
-def test_texts_and_finetune_overwrite_no_data(tmp_path, capsys):
+def test_texts_of_a_split_are_written_and_overwrite_no_data(tmp_path, capsys):
     folder = tmp_path / "wnut17"
     folder.mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):
         (folder / name).write_text("Anna B-person\nlives O\n\n", encoding="utf-8")
     files = [f"task.data.open.{split}={split}.txt" for split in ("train", "dev", "test")]
     given = ["task=ner", "suite=open", f"data.root={tmp_path}", *files]
-    for command in (["texts", str(folder / "test.txt")], ["finetune", "weights=mini", f"out={folder}"]):
-        assert main([*command, *given]) == 2
-        assert "this file is read too, and would be overwritten." in capsys.readouterr().err
+    assert main(["texts", str(folder / "test.txt"), *given]) == 2
+    assert "this file is read too, and would be overwritten." in capsys.readouterr().err
     assert {path.read_text(encoding="utf-8") for path in folder.iterdir()} == {"Anna B-person\nlives O\n\n"}
+    (folder / "train.txt").write_text("Bob B-person\n\n", encoding="utf-8")
+    assert main(["texts", str(tmp_path / "out.txt"), "--split", "train", *given]) == 0
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == "Bob\n"
 
 
 @pytest.fixture
