@@ -26,6 +26,14 @@ def text(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def few(tmp_path):
+    """Two sentences of token and tag."""
+    path = tmp_path / "few.conll"
+    path.write_text("Marvolo B-person\nsailed O\n\nto O\nQuibbleton B-location\n", encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("encoder", ["glove", "elmo"])
 def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys, elmo_run):
     runs = tmp_path / "runs"
@@ -137,7 +145,7 @@ TARGET = {"_target_": "pathlib.Path.write_text", "self": "owned", "data": "x"}
     ],
 )
 def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PLR0917
-    stranger, text, tmp_path, monkeypatch, capsys, change_spec, change_about
+    stranger, few, tmp_path, monkeypatch, capsys, change_spec, change_about
 ):
     """Both files fit each other. What looks like code, an interpolation or a path in them is refused or unused."""
     import os
@@ -152,7 +160,7 @@ def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PL
     monkeypatch.setenv("SECRET", "a secret")
     monkeypatch.chdir(tmp_path)
     file = stranger(change_spec or (lambda spec: None), change_about or (lambda about: None))
-    code = main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)])
+    code = main(["predict", str(file), str(few), str(tmp_path / "out"), "--weights", str(GOLDEN)])
     said = capsys.readouterr().err
     assert "a secret" not in said
     assert not (tmp_path / "owned").exists()
@@ -175,13 +183,13 @@ CONTRADICTIONS = [  # ... removes a setting
 
 
 @pytest.mark.parametrize("changes", CONTRADICTIONS, ids=str)
-def test_contradictory_settings_are_one_line(stranger, text, tmp_path, capsys, changes):
+def test_contradictory_settings_are_one_line(stranger, few, tmp_path, capsys, changes):
     def change(spec):
         settings = spec["settings"] | changes
         spec["settings"] = {key: value for key, value in settings.items() if value is not ...}
 
     file = stranger(change)
-    code = main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)])
+    code = main(["predict", str(file), str(few), str(tmp_path / "out"), "--weights", str(GOLDEN)])
     said = capsys.readouterr().err
     assert code == 0 or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
 
@@ -199,8 +207,8 @@ NAMED = "are not published ones. Say where they are: --"
     ],
 )
 def test_no_endless_head_is_built_and_no_file_that_a_record_names_is_opened(  # noqa: PLR0917
-    stranger, text, tmp_path, capsys, key, value, said
+    stranger, few, tmp_path, capsys, key, value, said
 ):
     given = [] if key == "encoder.weights" else ["--weights", str(GOLDEN)]
-    assert main(["predict", str(stranger(setting(key, value))), str(text), str(tmp_path / "out"), *given]) == 2
+    assert main(["predict", str(stranger(setting(key, value))), str(few), str(tmp_path / "out"), *given]) == 2
     assert said in capsys.readouterr().err
