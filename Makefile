@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz lint docs report clean peer
+.PHONY: help demo test test-all fuzz lint docs report peer
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,9 +32,6 @@ docs: .venv-docs/.installed ## the documentation site in build/site; a broken li
 
 report: .venv/.installed ## render results/ from the ledger, the table in README.md, and the published scores
 	$(BIN)/python -m elmo_bench report --readme README.md --published elmo_bench/data/published.json
-
-clean: .venv/.installed ## remove checkpoints and locks that finished and killed runs left in the ledger
-	$(BIN)/python -m elmo_bench clean
 
 # torch first: uv picks the build that fits the machine (without an NVIDIA GPU the CPU build, which saves gigabytes).
 # Where uv or that build cannot be had, pip installs whatever torch it finds.

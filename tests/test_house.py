@@ -110,7 +110,7 @@ def test_the_package_names_no_task():
 
 def test_what_only_reads_the_ledger_imports_no_torch():
     modules = ["ledger", "reporting.page", "__main__", "runner.launchers", "runner.run"]
-    modules += [f"cli.{command}" for command in ("score", "report", "clean", "status", "merge", "sweep", "fetch")]
+    modules += [f"cli.{command}" for command in ("score", "report", "status", "merge", "sweep", "fetch")]
     done = run(
         f"import sys, elmo_bench; dir(elmo_bench); import {', '.join(f'elmo_bench.{name}' for name in modules)}\n"
         f"for task in {sorted(TASKS)!r}: elmo_bench.spec.names.task_class(task, 'metric')\n"

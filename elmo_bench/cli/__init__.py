@@ -1,6 +1,8 @@
 """The commands, one module each: `main(arguments) -> exit code`, imported when it is called."""
 
 import argparse
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 GROUPS = {
@@ -18,7 +20,6 @@ GROUPS = {
         "verify": "compare your runs on the paper's data with its figures:  verify TASK",
         "cost": "measure frozen encoders on this machine:  cost encoder=glove,elmo",
         "merge": "add the records of another ledger:  merge LEDGER",
-        "clean": "remove checkpoints and locks that finished and killed runs left",
     },
     "data": {
         "fetch": "download public data and verify it:  fetch --root FOLDER",
@@ -48,3 +49,9 @@ def parser(command: str, epilog: str | None = None, *, ledger: bool = False) -> 
         about = "folder of records (default: %(default)s)"
         made.add_argument("--ledger", type=Path, default=Path("results/runs"), help=about)
     return made
+
+
+def encoder_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(`key=value` options of an encoder among these words, the others)."""
+    options = [word for word in words if re.match(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=", word)]
+    return options, [word for word in words if word not in options]

@@ -1,19 +1,17 @@
 """`elmo-bench neighbours bank --in "the river bank ." text.txt`: the tokens nearest to a word in context."""
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
-from elmo_bench.cli import parser
+from elmo_bench.cli import encoder_options, parser
 
 if TYPE_CHECKING:
     from elmo_bench.encoders.nearest import Encode
 
 AROUND = 8  # words shown on each side
-_OPTION = re.compile(r"(encoder|suite|trainer)(\.[\w.]+)?=")
 EPILOG = """Any encoder of conf/encoder, with its options as `run` takes them: encoder=glove, encoder=hf
 encoder.name=FOLDER. An encoder with static vectors and layers shows its layers. The text is a stream: memory does not
 grow with it (static vectors read it twice, and keep its distinct words)."""
@@ -30,7 +28,7 @@ def main(arguments: list[str]) -> int:
     add("--show", type=int, default=10, help="how many (default: %(default)s)")
     add("--same-word", action="store_true", help="only occurrences of WORD, in any case: much faster")
     given = command.parse_intermixed_args(arguments)
-    files = [each for each in given.texts if not _OPTION.match(each)]
+    options, files = encoder_options(given.texts)
     sentence = given.sentence.split()
     if not files:
         raise UserError("no text to search. Give a file, one tokenised sentence a line.")
@@ -49,7 +47,6 @@ def main(arguments: list[str]) -> int:
     def texts() -> Iterator[list[str]]:
         return chain.from_iterable(map(corpus.sentences, corpus.files))
 
-    options = [each for each in given.texts if _OPTION.match(each)]
     encode, said, static = _encoder(options, given.layer, lambda: {*sentence, *chain.from_iterable(texts())})
     with progress("neighbours") as meter, use_threads(choose_threads(None, "neighbours")):
         near_ones = nearest(

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import HeldElsewhere, RunPaths
-from elmo_bench.reporting.console import ending, outcome, show
+from elmo_bench.reporting.console import ending, outcome
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import CONF, choices, compose
 
@@ -71,12 +71,11 @@ def main(arguments: list[str]) -> int:
     except HeldElsewhere as error:
         print(error, flush=True)
         return 0  # the other process makes the run
-    ledger, spec, state = Path(config.ledger), record["spec"], "done"
+    ledger, state = Path(config.ledger), "done"
     if skipped:
         lacks = config.predictions and not any(RunPaths.of(ledger, record).work.glob("test.predictions*"))
         state = f"already in the ledger{', without predictions' if lacks else ''} (overwrite=true runs it again)"
     print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
-        show(ledger, spec["suite"], spec["task"], record["hash"], command="run")
-        print("", *ending(record), sep="\n", flush=True)
+        print(*ending(record), sep="\n", flush=True)
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser
 from elmo_bench.cli.status import time_left
-from elmo_bench.reporting.console import outcome, overviews, show
+from elmo_bench.reporting.console import outcome, overviews
 from elmo_bench.runner.sweep import LedgerState, Plan, RunState, plan, run_sweep
 
 
@@ -34,7 +34,8 @@ def main(arguments: list[str]) -> int:
                 meter.skip() if result.state == "skipped" else meter.advance()
     except KeyboardInterrupt:
         interrupted = True
-    _show_tables(planned.ledger, results)
+    for table in overviews([result.record for result in results if result.record is not None]):
+        print(f"\n{table}")
     return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
 
 
@@ -54,16 +55,6 @@ def _outcome(result: RunState, ledger: Path) -> str:
         return f"left to another process ({result.note})" if result.state == "held" else f"failed: {result.note}"
     state = "done" if result.state == "done" else "already in the ledger (overwrite=true runs it again)"
     return outcome(ledger, result.record, state)
-
-
-def _show_tables(ledger: Path, results: Sequence[RunState]) -> None:
-    """A table for each suite and task, with an arrow at the newest of these runs; then a table of all tasks."""
-    made = [result.record for result in results if result.record is not None]
-    newest = {(record["spec"]["suite"], record["spec"]["task"]): record["hash"] for record in made}
-    tables = [show(ledger, *place, hash_, command="sweep") for place, hash_ in newest.items()]
-    records = [record for table in tables for record in table]
-    for table in overviews(records, [record["hash"] for record in made]):
-        print(f"\n{table}")
 
 
 def _report(results: Sequence[RunState], *, missing: int, interrupted: bool) -> int:

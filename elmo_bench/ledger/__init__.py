@@ -17,7 +17,6 @@ from elmo_bench.ledger.paths import (
     Holder,
     RunPaths,
     check_exists,
-    check_is_ledger,
     holder_of,
     is_held,
     list_runs,

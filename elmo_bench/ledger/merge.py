@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
-from elmo_bench.ledger.paths import RunPaths, check_is_ledger, list_runs, run_lock
+from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
 from elmo_bench.ledger.record import Copies, Record
 from elmo_bench.ledger.store import put_failure, read_all, read_failure, read_outcomes, read_record_at, write_record
 
@@ -31,7 +31,6 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
-    check_is_ledger(source, merged.problems)
     copies = Copies()
     read_all(into, sums=True, copies=copies)
     if runs:
@@ -41,7 +40,6 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
             raise UserError(f"{into}: cannot be written")
     for run, names in runs.items():
         ours = RunPaths(into, run.suite, run.task, run.encoder, run.hash, run.seed)
-        check_is_ledger(source, merged.problems)
         try:
             if run.record.name in names:
                 with run_lock(ours):

@@ -27,7 +27,6 @@ from typing_extensions import TypedDict
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import refusal
 from elmo_bench.base.json import read_json
-from elmo_bench.base.progress import console
 from elmo_bench.base.reading import reader
 from elmo_bench.ledger.record import Record, Spec
 from elmo_bench.ledger.schema import check
@@ -123,17 +122,6 @@ def check_exists(ledger: Path) -> None:
         raise UserError(f"--ledger {ledger}: no such folder. Give the folder of the records.")
 
 
-MANY = 10  # files that are not as a ledger has them: it is none, and a command that changes ledgers stops
-
-
-def check_is_ledger(folder: Path, problems: list[str]) -> None:
-    """Raise UserError, after some of them, if so many files of a folder are somebody else's."""
-    if len(problems) >= MANY:
-        for problem in problems[:MANY]:
-            console.print(problem, highlight=False)
-        raise UserError(f"{folder}: {MANY} files or more are not as a ledger has them. Give the folder of a ledger.")
-
-
 class Listing(NamedTuple):
     """What a ledger holds: the names of the files and folders of each run, and what was not followed."""
 
@@ -193,7 +181,7 @@ class HeldElsewhere(UserError):
 class Holder(TypedDict):
     """The content of a lock file: who works on the run."""
 
-    spec: Spec | None  # null: not a run, but `clean` or `merge`
+    spec: Spec | None  # null: not a run, but `merge`
     seed: int  # of the run
     machine: str  # its name
     pid: int  # of the process

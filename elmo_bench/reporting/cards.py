@@ -1,16 +1,18 @@
 """Encoders on a suite: what each is, its rank over tasks, gains and cost; a table of all, and worth against cost."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 import pandas as pd
 
-from elmo_bench.ledger.costs import SINGLE, EncoderCost, encoder_key
+from elmo_bench.ledger.costs import EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
+from elmo_bench.reporting.console import processor
 from elmo_bench.reporting.encoders import Picked
 from elmo_bench.reporting.gains import Gain, Gains, Rank, standings
 from elmo_bench.reporting.groups import Group
@@ -26,10 +28,10 @@ RANKED = (
 )
 TITLE = "Worth against cost"
 NOTE = (
-    "Costs: {}; median (and range) of {} processes that read {:,} tokens. load: processor seconds, with the libraries "
-    "that the encoder imports. peak: above a process without encoder."
+    "Costs: {}, one thread; median (and range) of {} passes over {:,} tokens in all. load: processor seconds, with the "
+    "libraries that the encoder imports. peak: above the process without encoder."
 )
-SPEED = "best tokens/s"
+SINGLE, SPEED = "1", "best tokens/s"
 WEIGHTS = Path("elmo_bench/weights")  # in the repository
 
 
@@ -111,11 +113,11 @@ def worth(suite: str, cards: Sequence[Card]) -> Made:
     frame = pd.DataFrame(points, columns=["encoder", "tokens/s, best batch", f"points over {BASELINE} on test", "sd"])
     best, speed, most, _ = max(points[1:], key=lambda point: point[2])
     of = groups[0].info.title if len(groups) == 1 else f"mean of {', '.join(group.task for group in groups)}"
-    over_what = of if len(groups) == 1 else f"the mean of {len(groups)} tasks"
-    message = f"{best} gains most, {most:.1f} points on {over_what}, and reads {speed:,.0f} tokens/s"
-    message += f"; {BASELINE} reads {points[0][1]:,.0f}"
+    message = f"{best} gains most, {most:.1f} points ({of}), and reads {speed:,.0f} tokens/s; {BASELINE} reads "
+    message += f"{points[0][1]:,.0f}"
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
-    note = NOTE.format(machine_of(base.cost), len(base.cost["rounds"]), base.cost["text"]["tokens"])
+    passes = len(base.cost["tokens_per_second"]["1"])
+    note = NOTE.format(processor(base.cost["environment"]), passes, base.cost["tokens"])
     return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame, message=message)]
 
 
@@ -138,29 +140,21 @@ def link(row: Row) -> str:
 
 
 def cost_cells(cost: EncoderCost) -> Line:
-    """Medians over the rounds, with the range of rates."""
-    rates = pd.DataFrame([each["tokens_per_second"] for each in cost["rounds"]]).rename(columns=int).sort_index(axis=1)
-    best = int(rates.median().idxmax())  # of equal ones the smallest
+    """Medians over the passes, with the range of rates."""
+    rates: Mapping[str, Any] = cost["tokens_per_second"]
+    best = max(rates, key=lambda batch: median(rates[batch]))  # of equal ones the smallest
     ranges = {}
-    for batch in (int(SINGLE), best):
-        values = {"": rates[batch].median(), "low": rates[batch].min(), "high": rates[batch].max()}
+    for batch in (SINGLE, best):
+        values = {"": median(rates[batch]), "low": min(rates[batch]), "high": max(rates[batch])}
         ranges[batch] = Cell("{:,.0f} ({:,.0f} to {:,.0f})".format(*values.values()), values)
     return {
-        "tokens/s, batch 1": ranges[int(SINGLE)],
+        "tokens/s, batch 1": ranges[SINGLE],
         SPEED: ranges[best],
-        "batch": number(best, ","),
-        "load, s": number(median(each["load_seconds"] for each in cost["rounds"])),
-        "peak MiB": number(median(each["memory_mib"] for each in cost["rounds"]), ",.0f"),
-        "stored MiB": number(cost["stored_bytes"] and cost["stored_bytes"] / 2**20, ",.1f"),
+        "batch": number(int(best), ","),
+        "load, s": number(cost["load_seconds"]),
+        "peak MiB": number(cost["memory_mib"], ",.0f"),
         "frozen numbers": number(cost["parameters"], ","),
     }
-
-
-def machine_of(cost: EncoderCost) -> str:
-    """The processor and its threads, or the GPU."""
-    machine, threads = cost["machine"], cost["machine"]["threads"]
-    on_cpu = f"{machine['cpu']}, {threads} thread{'s' if threads != 1 else ''}"
-    return on_cpu if machine["device"] == "cpu" else machine["device"]
 
 
 def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, EncoderCost]:
@@ -172,6 +166,6 @@ def costs_of(rows: Iterable[Row], costs: Iterable[EncoderCost]) -> dict[str, Enc
     places: dict[tuple[str, str], dict[str, EncoderCost]] = {}
     for cost in sorted(costs, key=lambda cost: cost["created"]):
         key = encoder_key(cost["settings"], cost["contents"])
-        own = places.setdefault((machine_of(cost), cost["text"]["digest"]), {})
+        own = places.setdefault((processor(cost["environment"]), cost["text"]), {})
         own |= {anchor: cost for anchor, its in keys.items() if its == key}
     return max((own for _, own in sorted(places.items())), key=len, default={})

@@ -1,6 +1,6 @@
-"""What a run and a sweep print: tables, and when a run ends its scores, the published row, and what comes next.
+"""What a run and a sweep print: when a run ends its scores, the published row, and what comes next; then tables.
 
-The tables are markdown that also reads well in a terminal. They have no verdicts, which take tests: `compare` and
+Tables are markdown that also reads well in a terminal. They have no verdicts, which take tests: `compare` and
 `report` have them. `report` writes the published runs to a file of the package. Imports no pandas and no torch.
 """
 
@@ -13,65 +13,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_bench.base.json import read_json
-from elmo_bench.base.notes import print_problems
-from elmo_bench.ledger import Record, RunPaths, read_all
-from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, of_newest_protocol, score_of, select
+from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
 from elmo_bench.reporting.rows import Row as Current
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec
 
 FILE = Path(__file__).parents[1] / "data" / "published.json"
 SUITE = "open"
-MOST = 30  # rows of a table
 NEAR = 0.5  # points from the score of the same seed on the same kind of processor
 DEVIATIONS = 3  # standard deviations from the mean, elsewhere
 SEEDS = 3  # of the sweep that is suggested
 REPORT = "elmo-bench report", "tables and a page from all runs that are done"
 
 
-def task_table(records: Iterable[Record], *, suite: str, task: str, highlight: str | None = None) -> str:
-    """Scores and cost of the best runs of a task, best test score first, and of the run with the hash `highlight`."""
-    wanted = (r for r in records if (r["spec"]["suite"], r["spec"]["task"]) == (suite, task))
-    own = groups(of_newest_protocol(select(wanted, prefer=highlight).rows))
-    if not own:
-        return f"No runs of {task} on suite {suite} yet."
-    rows = [(row, ", ".join(filter(None, [row.label, group.note]))) for group in own for row in group.rows]
-    rows.sort(key=lambda pair: -pair[0].summary("test").mean)
-    metric = own[0].metric
-    header = ["encoder", f"dev {metric}", f"test {metric}", "n (seeds)", "trainable", "tokens/s", "minutes per run"]
-    shown = [pair for at, pair in enumerate(rows) if at < MOST or pair[0].newest["hash"] == highlight]
-    body = [
-        [
-            label + (" ←" if row.newest["hash"] == highlight else ""),
-            str(row.summary("dev")),
-            f"{row.summary('test')} {row.mark}".strip(),
-            f"{len(row.seeds)} ({', '.join(map(str, row.seeds))})",
-            f"{row.newest['parameters']['trainable']:,}",
-            f"{row.cost('tokens_per_second'):,.0f}",
-            f"{row.minutes:.1f}",
-        ]
-        for row, label in shown
-    ]
-    notes = [NOT_CONVERGED] if any(row.mark for row, _ in shown) else []
-    if len(shown) < len(rows):
-        notes.append(f"{len(rows) - len(shown)} more rows: `elmo-bench report` shows all.")
-    return "\n\n".join([fitted(header, body), *notes])
+def overviews(records: Sequence[Record]) -> Iterator[str]:
+    """Tasks by encoders: a table of test scores for each suite. A run without a record is a dash.
 
-
-def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]:
-    """Tasks by encoders: a table of test scores for each suite that has several tasks among the runs with these hashes.
-
-    Tasks and encoders are in the order of `hashes`; a run without a record is a dash. Changes that all runs have in
-    common are in the title.
+    Tasks and encoders are in the order of `records`. Changes that all runs have in common are in the title.
     """
-    order = {run: position for position, run in reversed(list(enumerate(hashes)))}  # of its first mention
-    rows = sorted(select(r for r in records if r["hash"] in order).rows, key=lambda row: order[row.newest["hash"]])
+    hashes = [record["hash"] for record in records]
+    rows = sorted(select(records).rows, key=lambda row: hashes.index(row.newest["hash"]))
     for suite in dict.fromkeys(row.spec.suite for row in rows):
         own = [row for row in rows if row.spec.suite == suite]
         tasks = dict.fromkeys((row.spec.task, row.newest["metric"]) for row in own)
-        if len(tasks) < 2:
-            continue
         common = set.intersection(*(set(row.changes.items()) for row in own))
         said = ", ".join(f"{key}={value}" for key, value in sorted(common))
         cells: dict[str, dict[str, str]] = {}
@@ -80,7 +45,8 @@ def overviews(records: Iterable[Record], hashes: Sequence[str]) -> Iterator[str]
             label = ", ".join([row.name, *rest])
             cells.setdefault(label, {})[row.spec.task] = f"{row.summary('test')} {row.mark}".strip()
         body = [[f"{task} ({metric})", *(own.get(task, "-") for own in cells.values())] for task, metric in tasks]
-        yield f"test scores on suite {suite}{f' ({said})' * bool(said)}:\n\n{fitted(['task', *cells], body)}"
+        note = f"\n\n{NOT_CONVERGED}" if any(row.mark for row in own) else ""
+        yield f"test scores on suite {suite}{f' ({said})' * bool(said)}:\n\n{fitted(['task', *cells], body)}{note}"
 
 
 def markdown(header: Sequence[str], body: Sequence[Sequence[str]], *, words: Sequence[bool] = ()) -> str:
@@ -181,21 +147,13 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def show(ledger: Path, suite: str, task: str, hash_: str, *, command: str) -> list[Record]:
-    """Print the table of a suite and task, with an arrow at the run; its records."""
-    read = read_all(ledger, suite=suite, task=task, sums=True)
-    print_problems(command, [*read.problems, *select(read.records).unknown])
-    print(f"\n{task} on suite {suite}:\n\n{task_table(read.records, suite=suite, task=task, highlight=hash_)}")
-    return read.records
-
-
 def ending(record: Record) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next."""
     spec, epochs = record["spec"], record["epochs"]
     most = spec["settings"].get("task.training.epochs")
     why = "its budget" if epochs["run"] == most else f"then no better dev score; at most {most}"
-    minutes = record["cost"]["seconds"] / 60
-    yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {minutes:.1f} minutes"
+    took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
+    yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {took}"
     score = score_of(record, "test")
     if row := rows().get(record["hash"]):
         said = verdict(score, record["seed"], processor(record["environment"]), row)

@@ -1,7 +1,6 @@
-"""Learning curves: by the amount of training data, by training step, and by learning rate."""
+"""Learning curves: by the amount of training data, and by training step."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from math import exp
 
 import numpy as np
@@ -11,9 +10,8 @@ from elmo_bench.reporting.canvas import Drawing, Made, chart
 from elmo_bench.reporting.gains import Gain, Gains, family_of, over_baseline
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.table import EXPLORATORY, ROW, Cell, Line, gain_cells, make_table, number, scores, spread
+from elmo_bench.reporting.table import EXPLORATORY, ROW, Cell, Line, gain_cells, make_table, number, scores
 from elmo_bench.spec.experiments import Experiment
-from elmo_bench.spec.settings import RATE
 
 PAIRED = (
     "Tests on a fraction are paired by seed and by item: seed k of both encoders has the subset that seed k draws, and "
@@ -92,11 +90,6 @@ SOON = (
     f"Gains are of dev scores over {BASELINE}, without verdicts: the question is how soon, and table 1 asks how much."
 )
 EPOCHS = [2**k for k in range(12)]  # after which gains are shown, and at the end
-RATES = (
-    "Exploratory. × 1 is the task's learning rate of today. It stays unless another is better for "
-    f"{BASELINE}, over the same seeds, by more than one point and by more than twice the standard error of the "
-    f"difference. Gains are of dev scores over {BASELINE}."
-)
 
 
 def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
@@ -159,59 +152,3 @@ def _soon(group: Group, row: Row, curve: pd.Series, over: pd.Series, *, baseline
         f"steps of {BASELINE} to its best": number(int(theirs[theirs >= best].index.min()), ",", run=baseline.anchor),
         "steps to the same score": Cell("never", {"": None}) if pd.isna(level) else number(int(level), ","),
     }
-
-
-def tuning(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """One table, a row a task and encoder; none without a task that has the baseline at two rates or more."""
-    own = [(group, tuned(experiment, group)) for group in groups if not group.basis.fraction]
-    own = [(group, rows) for group, rows in own if len(rows.get(BASELINE, {})) > 1]
-    factors = sorted({factor for _, rows in own for by_factor in rows.values() for factor in by_factor})
-    lines = [line for group, rows in own for line in _tuned(group, rows, factors)]
-    title = f"{experiment.caption}: learning rates, suite {suite}"
-    return [make_table(f"{suite}-{experiment.name}", title, lines, notes=[RATES])] if lines else [], []
-
-
-def tuned(experiment: Experiment, group: Group) -> dict[str, dict[float, Row]]:
-    """By encoder (with its other changes) and factor the runs that differ in the rate, with the experiment's seeds.
-
-    The baseline comes first; others need several rates.
-    """
-    seeds, own = experiment.values("seed") or [0], dict[str, dict[float, Row]]()
-    for row in group.rows:
-        records = tuple(record for record in row.records if record["seed"] in seeds)
-        if records and (variant := experiment.variant_of(row.spec)):
-            other = [f"{key}={value}" for key, value in row.variation.items() if key != RATE]
-            name = ", ".join([row.encoder, *other])
-            own.setdefault(name, {})[variant.options[experiment.axis]] = replace(row, records=records)
-    order = sorted(own, key=lambda name: (name != BASELINE, name))
-    return {name: own[name] for name in order if name == BASELINE or len(own[name]) > 1}
-
-
-def _tuned(group: Group, by_name: dict[str, dict[float, Row]], factors: Sequence[float]) -> Iterator[Line]:
-    dev = {name: {f: row.summary("dev").mean for f, row in rows.items()} for name, rows in by_name.items()}
-    # Of equal factors the nearest to 1.
-    best = {name: max(sorted(own), key=lambda f, own=own: (own[f], -abs(f - 1))) for name, own in dev.items()}  # type: ignore[misc]
-
-    def gain(name: str, ours: float, theirs: float) -> Cell | None:
-        if name == BASELINE or ours not in dev[name] or theirs not in dev[BASELINE]:
-            return None
-        row, over = by_name[name][ours], dev[name][ours] - dev[BASELINE][theirs]
-        return number(over, "+.2f", run=row.anchor, suffix=f" {row.mark or by_name[BASELINE][theirs].mark}")
-
-    for name, rows in by_name.items():
-        chosen, usual = rows[best[name]], rows.get(1)
-        # The deviation over all seeds of this run, not the experiment's alone.
-        whole = next((row for row in group.rows if usual and row.spec == usual.spec), None)
-        cells = {f: spread(row.summary("dev"), run=row.anchor, mark=row.mark) for f, row in rows.items()}
-        yield {
-            ROW: chosen,
-            "task": group.heading,
-            "encoder": name,
-            "dev": group.metric,
-            **{f"× {factor:g}": cells.get(factor) for factor in factors},
-            "± seeds": number(whole.summary("dev").sd if whole else None),
-            "best": number(best[name], "g"),
-            "its rate": number(chosen.spec.settings[RATE], "g"),
-            "gain at × 1": gain(name, 1, 1),
-            "gain, each at its best": gain(name, best[name], best[BASELINE]),
-        }

@@ -1,4 +1,4 @@
-"""Layers: the weights that the mixes learned, and the scores of every probe on one layer at a time."""
+"""Layers: the weights that the mixes learned."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,6 @@ from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.reporting.table import ROW, Line, make_table, number, spread
-from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import VECTORS
 
@@ -132,36 +131,3 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
     alt = f"{message}. {title}. {told}. Hatched: below an even share; speckled: above two.".replace("\n", ", ")
     stem, size = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)]), (WIDTH, 1.0 + 0.55 * len(names))
     return Drawing(stem, title, alt, paint, message=message, size=size)
-
-
-def probes(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
-    """A table of encoders and layers by probes, with selectivity where runs on control labels are known.
-
-    None without two layers. Encoders without layers come first, then the experiment's encoders, then others.
-    """
-    controls, tasks = controls_of(groups), experiment.values("task")
-    order = [str(encoder) for encoder in experiment.values("encoder")]
-    shown = [group for group in groups if group.task in tasks and not group.basis.fraction and not group.basis.labels]
-    shown.sort(key=lambda group: tasks.index(group.task))
-    columns = [f"{group.name} {figure}" for group in shown for figure in (group.metric, "selectivity")]
-    lines: dict[tuple[bool, int, str, int], Line] = {}
-    for group in shown:
-        for row, layer in ((row, layer) for row in group.rows if (layer := _layer(experiment, row)) is not None):
-            at = order.index(row.encoder) if row.encoder in order else len(order)
-            head: Line = {"encoder": row.encoder, "layer": number(layer, "d") if layer >= 0 else None}
-            line = lines.setdefault((layer >= 0, at, row.encoder, layer), head | dict.fromkeys(columns))
-            line[f"{group.name} {group.metric}"] = spread(row.summary("test"), run=row.anchor)
-            if own := selectivity(row, controls):
-                line[f"{group.name} selectivity"] = spread(own, run=row.anchor)
-    if sum(layered for layered, *_ in lines) < 2:
-        return [], []
-    title, tasks = f"{experiment.caption}: test scores, suite {suite}", [shown[0].task] * len(lines)
-    return [make_table(f"{suite}-{experiment.name}", title, [lines[key] for key in sorted(lines)], tasks=tasks)], []
-
-
-def _layer(experiment: Experiment, row: Row) -> int | None:
-    """Which layer a run reads, -1 of an encoder that has no layers; None for any other run."""
-    if variant := experiment.variant_of(row.spec):
-        return int(variant.options[experiment.axis])
-    layered = "encoder.contextual.kind" in row.spec.settings
-    return None if layered or row.variation or VECTORS in row.changes else -1

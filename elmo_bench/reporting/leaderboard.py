@@ -23,8 +23,6 @@ _LAYOUTS = {
     "variants": variants.made,
     "fractions": curves.fractions,
     "weights": layers.weights,
-    "layers": layers.probes,
-    "tuning": curves.tuning,
     "speed": curves.speed,
 }
 

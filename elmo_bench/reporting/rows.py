@@ -140,8 +140,8 @@ def score_of(record: Record, split: str) -> float:
     return record["scores"][split]["overall"][record["metric"]]  # type: ignore[literal-required]
 
 
-def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection:
-    """Collect the seeds of each run. Of runs with equal settings the newest (or `prefer`, a hash) is current.
+def select(records: Iterable[Record]) -> Selection:
+    """Collect the seeds of each run. Of runs with equal settings the newest is current.
 
     Such runs differ in contents (data, weights, vectors) or in the version of a task, an encoder or the protocol. Runs
     of a task or an encoder whose yaml is in no included folder are left out.
@@ -162,7 +162,7 @@ def select(records: Iterable[Record], *, prefer: str | None = None) -> Selection
         by_settings[row.name, row.spec.identity].append(row)
     rows, older = list[Row](), list[tuple[Row, Row]]()
     for same in by_settings.values():
-        same.sort(key=lambda row: (row.newest["hash"] == prefer, row.newest["created"], row.newest["hash"]))
+        same.sort(key=lambda row: (row.newest["created"], row.newest["hash"]))
         rows.append(same[-1])
         older += [(row, same[-1]) for row in same[:-1]]
     rows.sort(key=lambda row: (row.spec.suite, row.spec.task, -row.summary("test").mean, row.label, row.newest["hash"]))

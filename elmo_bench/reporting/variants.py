@@ -9,10 +9,11 @@ from elmo_bench.base.json import canonical
 from elmo_bench.reporting.canvas import GRID, SURFACE, WIDTH, Drawing, Made, lanes, look
 from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import LABELS, Row
+from elmo_bench.reporting.rows import BASELINE, LABELS, Row
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.reporting.table import Line, gain_cells, make_table, number, printed, scores, signed, spread
 from elmo_bench.spec.experiments import Experiment, Variant
+from elmo_bench.spec.settings import RATE
 
 EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
 
@@ -42,7 +43,8 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
                     **printed(paper, variant.key if alone else None, group),
                 }
             )
-        tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY_ON_DEV]))
+        notes = [EXPLORATORY_ON_DEV, *(_at_best(own) if experiment.axis else [])]
+        tables.append(make_table(*group.titles(experiment), lines, notes=notes))
     return tables, _figure(experiment, suite, picked, gains)
 
 
@@ -73,9 +75,9 @@ def is_reference(experiment: Experiment, pair: VariantRow, other: VariantRow) ->
     An encoder in another's position is compared with the first reference alone.
     """
     (variant, row), (its, theirs) = pair, other
-    keys = experiment.references(variant.key)
+    keys = experiment.references("" if _rest(pair) else variant.key)  # with another change it is not the reference
     keys = keys if variant.encoder or row.encoder == experiment.encoder else keys[:1]
-    fits = its.key in keys if experiment.reference is not None else not theirs.variation
+    fits = its.key in keys and not _rest(other) if experiment.reference is not None else not theirs.variation
     return fits and theirs is not row and (its.encoder is not None or theirs.encoder == row.encoder)
 
 
@@ -112,8 +114,30 @@ def _own(experiment: Experiment, pair: VariantRow) -> bool:
 
 
 def _name(experiment: Experiment, pair: VariantRow) -> str:
-    """The row's name in the table, with its encoder if that is another than the experiment's."""
-    return pair[0].name if _own(experiment, pair) else f"{pair[1].encoder}: {pair[0].name}"
+    """The row's name in the table, with its encoder if that is another than the experiment's, and other changes."""
+    name = ", ".join([pair[0].name, *_rest(pair)])
+    return name if _own(experiment, pair) else f"{pair[1].encoder}: {name}"
+
+
+def _rest(pair: VariantRow) -> list[str]:
+    """The changes of a run on an axis that are not on it, such as another dropout with each learning rate."""
+    variant, row = pair
+    return [f"{key}={value}" for key, value in row.variation.items() if key not in (*variant.options, RATE)]
+
+
+def _at_best(own: Sequence[VariantRow]) -> list[str]:
+    """What each encoder gains over the baseline, both with the best of their variants: a sentence each."""
+    best = {row.encoder: (row.summary("dev").mean, variant.name) for variant, row in sorted(own, key=_dev)}
+    base, at = best.pop(BASELINE, (0.0, ""))
+    return [
+        f"Each at its best on dev: {name} (at {its}) is {signed(dev - base)} over {BASELINE} (at {at})."
+        for name, (dev, its) in sorted(best.items())
+        if at
+    ]
+
+
+def _dev(pair: VariantRow) -> float:
+    return pair[1].summary("dev").mean
 
 
 def _figure(

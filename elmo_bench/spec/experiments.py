@@ -22,7 +22,7 @@ from elmo_bench.spec.settings import RATE, VECTORS
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
-LAYOUTS = ("variants", "encoders", "fractions", "weights", "layers", "tuning", "speed")
+LAYOUTS = ("variants", "encoders", "fractions", "weights", "speed")
 SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
 
 

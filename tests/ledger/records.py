@@ -119,26 +119,20 @@ def make_cost(
     settings: dict[str, Any] | None = None,
     contents: dict[str, Any] | None = None,
     rates: dict[str, list[float]] | None = None,
-    stored: int | None = 2**24,
 ) -> Any:
-    """What `elmo-bench cost` writes; tokens a second by batch, one for each round."""
+    """What `elmo-bench cost` writes; tokens a second by batch, one for each pass."""
     rates = rates or {"1": [1000.0, 1100.0, 900.0], "32": [4000.0, 4400.0, 3600.0]}
     return {
-        "schema": 1,
+        "schema": 2,
         "encoder": encoder,
         "settings": settings or {"encoder.words": "static", "encoder.vectors": "v", "encoder.contextual": None},
         "contents": contents or {"vectors": "a" * 64},
-        "machine": {"cpu": "Some CPU (X 2)", "device": "cpu", "threads": 1, "python": "3.11.7", "packages": {}},
-        "text": {"name": "sample", "sentences": 640, "tokens": 15166, "digest": "0" * 12},
-        "rounds": [
-            {
-                "load_seconds": 0.1 * (number + 1),
-                "memory_mib": 50.0 + number,
-                "tokens_per_second": {batch: own[number] for batch, own in rates.items()},
-            }
-            for number in range(len(next(iter(rates.values()))))
-        ],
+        "environment": make_record()["environment"] | {"cpu": "Some CPU (X 2)"},  # type: ignore[operator]
+        "text": "0" * 12,
+        "tokens": 15166,
+        "tokens_per_second": dict.fromkeys(("1", "8", "32", "128"), [1.0]) | rates,
+        "load_seconds": 0.2,
+        "memory_mib": 51.0,
         "parameters": 15_360_000,
-        "stored_bytes": stored,
         "created": "2026-11-23T01:35:47+00:00",
     }

@@ -23,11 +23,11 @@ def test_a_measurement_replaces_the_one_of_other_weights_and_no_other(tmp_path):
     newer = copy.deepcopy(cost) | {"contents": {"vectors": "b" * 64}}
     other = make_cost(settings={**cost["settings"], "encoder.precision": "int8"})
     elsewhere = copy.deepcopy(cost)
-    elsewhere["machine"]["device"] = "NVIDIA H100"
+    elsewhere["environment"]["device"] = "NVIDIA H100"
     paths = [write_cost(tmp_path, each) for each in (cost, newer, other, elsewhere)]
     assert paths[0] == paths[1] and len(set(paths)) == 3
     assert newer in read_costs(tmp_path)[0] and cost not in read_costs(tmp_path)[0]
-    assert paths[3].parent.name == "some-cpu-x-2-nvidia-h100"
+    assert paths[3].parent.name == "nvidia-h100"
 
 
 def test_identity_is_of_the_frozen_encoder_alone():
@@ -42,12 +42,12 @@ def test_identity_is_of_the_frozen_encoder_alone():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda cost: cost.update(schema=2), "cost.schema: 2 should be 1"),
-        (lambda cost: cost.update(rounds=[]), "cost.rounds"),
-        (lambda cost: cost["rounds"][0]["tokens_per_second"].pop("1"), "not measured"),
-        (lambda cost: cost["rounds"][1]["tokens_per_second"].update({"1": 1e300}), "should be less than"),
+        (lambda cost: cost.update(schema=1), "cost.schema: 1 should be 2"),
+        (lambda cost: cost["tokens_per_second"].update({"8": []}), "cost.tokens_per_second.8"),
+        (lambda cost: cost["tokens_per_second"].pop("1"), "1 missing"),
+        (lambda cost: cost["tokens_per_second"].update({"1": [1e300]}), "should be less than"),
         (lambda cost: cost.update(encoder="../up"), "cost.encoder"),
-        (lambda cost: cost["rounds"][0].update(memory_mib="9"), "memory_mib"),
+        (lambda cost: cost.update(memory_mib="9"), "memory_mib"),
     ],
 )
 def test_a_damaged_file_is_one_line_with_its_name(tmp_path, change, said):

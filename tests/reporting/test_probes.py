@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmo_bench.reporting import layers, variants
+from elmo_bench.reporting import variants
 from elmo_bench.reporting.variants import controls_of, selectivity
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import add, texts
@@ -57,19 +57,14 @@ def ledger(tmp_path):
 
 
 def test_every_layer_of_every_probe_and_encoder(ledger, compared):
-    own, gain = compared()
-    [table], _ = layers.probes(Experiment.load("layers"), "open", own, gain)
-    rows = texts(table)
-    assert [(row["encoder"], row["layer"]) for row in rows] == [
-        ("glove", ""), *(("random_only", str(k)) for k in range(3)), *(("bert_mini_only", str(k)) for k in range(7)),
-        *(("elmo_only", str(k)) for k in range(3)),
-    ]  # fmt: skip
-    assert list(rows[0])[2:] == ["pos f1", "pos selectivity", "deprel f1", "wsd f1"]
-    assert all(row["pos f1"] and row["wsd f1"] for row in rows)
-    assert [bool(row["pos selectivity"]) for row in rows] == [False, *[True] * 13]
-    every = [row for group in own for row in group.rows if (row.spec.task, row.encoder) == ("wsd", "elmo_only")]
-    [row] = [row for row in every if row.label.endswith("layer=2")]
-    assert rows[-1]["wsd f1"].startswith(f"{row.summary('test').mean:.2f}")
+    tables, _ = variants.made(Experiment.load("layers"), "open", *compared())
+    assert {table.tasks[0] for table in tables} == {"pos", "deprel", "wsd"}
+    for table in tables:
+        rows = texts(table)
+        names = [f"layer {k}" for k in range(3)] + [f"bert_mini_only: layer {k}" for k in range(7)]
+        assert [row["variant"] for row in rows] == [*names, *(f"random_only: layer {k}" for k in range(3))]
+        assert all(bool(row.get("selectivity")) == (table.tasks[0] == "pos") for row in rows)
+        assert [row["dev gain over layer 0"] == "" for row in rows] == [row["variant"].endswith(" 0") for row in rows]
 
 
 def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger, board):

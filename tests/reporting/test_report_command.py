@@ -169,9 +169,9 @@ def test_runs_on_other_data_are_apart(run, tmp_path, capsys):
 def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
     add(tmp_path / "runs", "ner", "elmo", 0)
     ledger = ["--ledger", str(tmp_path / "runs")]
-    commands = [[command, "--help"] for command in ("sweep", "status", "clean", "score", "embed", "report")]
+    commands = [[command, "--help"] for command in ("sweep", "status", "score", "embed", "report")]
     commands.insert(2, ["status", "seed=0", f"ledger={tmp_path / 'runs'}"])  # before a report, which reads pandas
-    commands += [["report", *ledger, "--out", str(tmp_path / "results")], ["clean", *ledger]]
+    commands += [["report", *ledger, "--out", str(tmp_path / "results")]]
     code = (
         "import sys\nfrom elmo_bench.__main__ import main\n"
         f"for command in {commands!r}:\n"

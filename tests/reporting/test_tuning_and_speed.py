@@ -1,10 +1,9 @@
 """Learning rates by factor, dev scores by step, runs that are not converged, and records of two protocols."""
 
-import numpy as np
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
-from elmo_bench.reporting import curves, encoders
+from elmo_bench.reporting import curves, encoders, variants
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
 from tests.reporting.ledgers import add, default, stuck, texts, today
@@ -12,33 +11,31 @@ from tests.reporting.ledgers import add, default, stuck, texts, today
 TABLE1, TUNE, SPEED = (Experiment.load(name) for name in ("table1", "tune", "speed"))
 
 
-def test_a_rate_is_chosen_for_the_baseline_and_a_gain_shown_with_each(tmp_path, compared):
+def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path, compared):
     lifts = {"glove": {0.5: 0.05, 1: 0.0, 2: -0.05}, "elmo": {0.5: -0.05, 1: 0.0, 2: 0.1}}
-    dev = {}
+    dev, dropout = {}, {"task.head.dropout.input": 0.25}
     for encoder, by_factor in lifts.items():
-        rate = default("ner", encoder, "open", "cpu").settings[RATE]
+        rate = default("sst5", encoder, "open", "cpu").settings[RATE]
         for factor, lift in by_factor.items():
-            for seed in (0, 1) if factor == 1 else (0,):  # table 1's runs have more seeds
-                record = add(tmp_path, "ner", encoder, seed, lift=lift, settings={RATE: factor * rate})
-                dev[encoder, factor, seed] = record["scores"]["dev"]["overall"]["f1"]
-    add(tmp_path, "ner", "elmo", 0, place="both")
-    add(tmp_path, "snli", "glove", 0)  # one rate: no table
+            record = add(tmp_path, "sst5", encoder, 0, lift=lift, settings={RATE: factor * rate})
+            dev[encoder, factor] = record["scores"]["dev"]["overall"]["accuracy"]
+    other = add(tmp_path, "sst5", "glove", 0, lift=-0.1, settings=dropout)
+    add(tmp_path, "sst5", "elmo", 0, place="both")
+    add(tmp_path, "ner", "glove", 0)  # one rate: no table
     own, gain = compared()
-    [table], drawn = curves.tuning(TUNE, "open", own, gain)
-    assert drawn == []
-    glove, elmo = texts(table)
-    both = {name: [dev[name, 1, seed] for seed in (0, 1)] for name in lifts}
-    usual = f"{np.mean(both['glove']):.2f} ± {np.std(both['glove'], ddof=1):.2f}"
-    assert [glove[f"× {factor}"] for factor in ("0.5", "2")] == [f"{dev['glove', f, 0]:.2f}" for f in (0.5, 2)]
-    assert glove["× 1"] == usual
-    assert (glove["best"], glove["its rate"], elmo["best"], elmo["its rate"]) == ("0.5", "0.0005", "2", "0.002")
-    assert glove["± seeds"] == f"{np.std([dev['glove', 1, 0], dev['glove', 1, 1]], ddof=1):.2f}"
-    at, each = np.mean(both["elmo"]) - np.mean(both["glove"]), dev["elmo", 2, 0] - dev["glove", 0.5, 0]
-    assert elmo["gain at × 1"] == f"{at:+.2f}".replace("-", "−")
-    assert elmo["gain, each at its best"] == f"{each:+.2f}"
-    assert glove["gain, each at its best"] == ""
-    [picked] = [one for one in encoders.picked(TABLE1, own, gain) if one.group.task == "ner"]
-    assert len(picked.rows["glove"].records) == 2  # table 1 has no other rate
+    [table], [_] = variants.made(TUNE, "open", own, gain)
+    rows = {row["learning rate ×"]: row for row in texts(table)}
+    names = ["0.5", "1", "1, task.head.dropout.input=0.25", "2", "elmo: 0.5", "elmo: 1", "elmo: 2"]
+    assert sorted(rows) == names
+    for name, row in rows.items():
+        encoder, factor = ("elmo" if "elmo" in name else "glove"), float(name.split(": ")[-1].split(",")[0])
+        mean = other["scores"]["dev"]["overall"]["accuracy"] if "dropout" in name else dev[encoder, factor]
+        over = "" if name in ("1", "elmo: 1") else f"{mean - dev[encoder, 1]:+.2f}".replace("-", "−")
+        assert (row["dev accuracy"], row["dev gain over the rate of today"]) == (f"{mean:.2f}", over)
+    best = dev["elmo", 2] - dev["glove", 0.5]
+    assert f"Each at its best on dev: elmo (at 2) is {best:+.2f} over glove (at 0.5)." in table.notes
+    picked = [one for one in encoders.picked(TABLE1, own, gain) if one.group.task == "sst5"]
+    assert len(picked[0].rows["glove"].records) == 1  # table 1 has no other rate
 
 
 def with_curve(ledger, encoder, seed, steps, dev):

@@ -102,7 +102,7 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
     assert main(["sweep", *options(fake, DONE, FAILED, USER_ERROR)]) == 2
     printed = capsys.readouterr()
     assert f"seed={DONE} ledger={fake}: done: dev f1 60.00, test f1 50.00  {fake}" in printed.out
-    assert "ner on suite open:" in printed.out
+    assert "test scores on suite open" in printed.out
     lines = [line for line in printed.err.splitlines() if line.startswith("elmo-bench sweep: ")]
     assert "2 runs failed:" in printed.err
     assert sorted(line.rpartition(": ")[2] for line in lines) == ["no such file", "no such layer"]
