@@ -44,7 +44,7 @@ def test_a_corrupted_record(main_job, tmp_path, capsys, elmo_run):
         capsys.readouterr()
         assert main_job(*small()) == 2
         said = capsys.readouterr()
-        [line] = said.err.splitlines()
+        *_, line = said.err.splitlines()
         assert str(record) in line
         assert "Run again with overwrite=true" in line
         assert record.read_bytes() == content
