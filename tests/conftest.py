@@ -17,10 +17,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def no_downloads(monkeypatch):
+@pytest.fixture(scope="session", autouse=True)
+def no_downloads():
     """A test that asks for a published file by mistake ends at once; tests of downloads take the switch back."""
-    monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMO_BENCH_OFFLINE", "1")
+        yield
 
 
 @pytest.fixture(autouse=True)

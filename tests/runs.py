@@ -16,8 +16,10 @@ CUTS = ROOT / "tests" / "data"  # what runs read in tests: small cuts of the rea
 # The whole data of the open suite. Tests that read it are skipped on machines without it.
 DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
 GOLDEN = ROOT / "tests" / "golden" / "bilm"
+VECTORS = CUTS / "vectors.safetensors"  # those that ship take a tenth of a second to unpack
 SMALL = (
     "data.max_train=60", "task.training.epochs=2", "task.head.hidden=[8,4]", "trainer.threads=1", "logger=none",
+    f"suite.vectors={VECTORS}",
 )  # fmt: skip
 
 OWN = {  # options of the tasks on data of the user's own, which read some of the small cuts

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 
 import pytest
 
@@ -34,22 +35,22 @@ def test_a_full_disk_while_writing_the_record(main_job, tmp_path, capsys, monkey
     assert len(read_all(tmp_path / "runs").records) == 1
 
 
-def test_a_corrupted_record(main_job, tmp_path, capsys):
+def test_a_corrupted_record(main_job, tmp_path, capsys, elmo_run):
     """The skip check and the report; overwriting repairs it."""
-    assert main_job(*small(encoder="none")) == 0
+    shutil.copytree(elmo_run[0], tmp_path / "runs")
     [record] = (tmp_path / "runs").rglob("seed0.json")
     for content in (b"", b'{"schema": 1, "sui', b"[]"):
         record.write_bytes(content)
         capsys.readouterr()
-        assert main_job(*small(encoder="none")) == 2
+        assert main_job(*small()) == 2
         said = capsys.readouterr()
-        [line] = said.err.splitlines()
+        *_, line = said.err.splitlines()
         assert str(record) in line
         assert "Run again with overwrite=true" in line
         assert record.read_bytes() == content
         with pytest.raises(UserError, match="no run in it"):
             report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "page")])
-    assert main_job(*small("overwrite=true", encoder="none")) == 0
+    assert main_job(*small("overwrite=true")) == 0
     ledger = read_all(tmp_path / "runs")
     assert (len(ledger.records), ledger.failures, ledger.problems) == (1, [], [])
 

@@ -10,7 +10,9 @@ import pytest
 from elmo_bench.__main__ import COMMANDS, main
 from elmo_bench.base import include
 from elmo_bench.runner.sweep import plan
+from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import experiments
+from elmo_bench.spec.settings import check_options
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -25,6 +27,13 @@ STANDS_FOR = {"mytask": "ner", "length": "elmo"}  # names in examples of your ow
 
 
 planned = cache(lambda *options: len(plan([*options]).runs))
+accepted = cache(lambda *options: check_options(compose("config", options)))
+
+
+def first_and_last(options):
+    """The options of the first and the last run of each sweep."""
+    for product in sweep(options):
+        yield from {tuple(values[end] for values in product) for end in (0, -1)}
 
 
 def commands():
@@ -61,7 +70,11 @@ def test_a_command_in_the_docs_is_accepted(line, monkeypatch):
     if words[0] in ("run", "sweep", "status"):
         options = [word for word in words[1:] if re.match(r"[+~]?[\w.]+=", word)]
         counted = re.search(r"# (\d+|six) runs\b", line)
-        assert planned(*options) == int(counted[1].replace("six", "6")) if counted else planned(*options)
+        if counted:
+            assert planned(*options) == int(counted[1].replace("six", "6"))
+        else:
+            for run in first_and_last(options):
+                accepted(*run)
 
 
 def test_runs_that_pages_count_in_words_are_planned():

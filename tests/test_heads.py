@@ -53,8 +53,8 @@ def test_the_penalty_of_the_mixes_is_relative_to_one_item_whatever_the_size_of_t
 
 
 def test_it_learns_four_examples(bench):
-    if bench.spec.settings["encoder.words"] == "learned" and not has_layers(bench.spec.task):
-        pytest.skip("a head that looks at single words cannot learn words that occur once")
+    if bench.spec.encoder != "elmo" and bench.spec.task not in ("ner", "coref"):
+        pytest.skip("slow, and a head that looks at single words cannot learn words that occur once")
     contract.check_learning(bench)
 
 

@@ -10,7 +10,7 @@ import elmo_bench.encoders
 import elmo_bench.tasks
 from elmo_bench.__main__ import main
 from elmo_bench.spec import config
-from tests.runs import printed
+from tests.runs import GOLDEN, printed
 
 NETWORK = """
 import torch
@@ -62,13 +62,14 @@ def folder(tmp_path, monkeypatch):
     forget()
 
 
-def checked(folder, capsys):
+def checked(folder, capsys, *options):
     """(exit code, output lines)"""
-    code = main(["test", "--include", str(folder), f"data.root={folder}"])
+    code = main(["test", "--include", str(folder), f"data.root={folder}", *options])
     return code, capsys.readouterr().out.splitlines()
 
 
 def test_what_the_pages_show_keeps_the_contract(folder, capsys):
+    """With the weights and vectors that ship."""
     code, lines = checked(folder, capsys)
     assert [line for line in lines if not line.startswith("ok ")] == []
     assert code == 0
@@ -111,7 +112,8 @@ def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, brok
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    code, lines = checked(folder, capsys)
+    (folder / "vectors.txt").write_text("word 0.1 0.2\n. 0.3 0.4\n")
+    code, lines = checked(folder, capsys, f"suite.weights={GOLDEN}", f"suite.vectors={folder}/vectors.txt")
     wrong = [line for line in lines if line.startswith("WRONG")]
     assert said.format(path=path) in wrong[0]
     assert code == 1

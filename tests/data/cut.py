@@ -1,13 +1,17 @@
 """Cuts small files out of the data that ship with the package: `python tests/data/cut.py`.
 
-Short sentences, in the order of the files. SST, OntoGUM and the word senses may not be shipped; README.md says what is
+Short sentences, in the order of the files, and ten numbers of the vectors of their words. SST, OntoGUM and the word senses may not be shipped; README.md says what is
 here in their place.
 """
 
 import json
 import lzma
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from elmo_bench.encoders.static import load_static
+from elmo_bench.encoders.vector_files import write_compact
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parents[1] / "elmo_bench" / "data"
@@ -35,6 +39,10 @@ def main() -> None:
         articles = [short_article(article) for article in data["data"]]
         found = [article for article in articles if article["paragraphs"]][:count]
         write("squad", name, [json.dumps(data | {"data": found}) + "\n"])
+    files = (path for path in HERE.glob("*/*") if path.is_file() and path.suffix != ".xz")
+    words = {word for path in files for word in re.findall(r"[^\W_]+|[^\w\s]", path.read_text(encoding="utf-8").lower())}
+    table = load_static("glove-6b", words)
+    write_compact(HERE / "vectors.safetensors", table.words, table.vectors[:, :10], {"cut": "glove-6b"}, int8=True)
 
 
 def text(folder: str, name: str) -> str:

@@ -13,7 +13,7 @@ from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import check_options, parts_of
 from tests import heads
-from tests.runs import GOLDEN, SMALL
+from tests.runs import GOLDEN, SMALL, VECTORS
 from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
 
 pytest.importorskip("transformers")
@@ -83,7 +83,8 @@ def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weigh
     )
     file = RunPaths.of(tmp_path / "runs", record).record
     (tmp_path / "text.conll").write_text("Anna O\nran O\n\n")
-    given = ["predict", str(file), str(tmp_path / "text.conll"), str(tmp_path / "out.conll"), "--weights"]
+    given = ["predict", str(file), str(tmp_path / "text.conll"), str(tmp_path / "out.conll")]
+    given += ["--vectors", str(VECTORS), "--weights"]
     assert main([*given, f"elmo={GOLDEN},bert_mini={folder}"]) == 0
     assert len((tmp_path / "out.conll").read_text().split()) == 6
     capsys.readouterr()

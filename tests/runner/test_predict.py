@@ -11,7 +11,10 @@ from safetensors.torch import load_file, save_file
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner.data import build_data, read_splits
-from tests.runs import GOLDEN, described, run_small
+from tests.runs import GOLDEN, VECTORS, described, run_small
+
+WITH_VECTORS = ["--vectors", str(VECTORS)]
+WITH_BOTH = ["--weights", str(GOLDEN), *WITH_VECTORS]
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +29,21 @@ def text(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def few(tmp_path):
+    """Two sentences of token and tag."""
+    path = tmp_path / "few.conll"
+    path.write_text("Marvolo B-person\nsailed O\n\nto O\nQuibbleton B-location\n", encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("encoder", ["glove", "elmo"])
 def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys, elmo_run):
     runs = tmp_path / "runs"
     ledger, record = elmo_run if encoder == "elmo" else (runs, run_small(runs, "predictions=true", encoder=encoder))
     paths = RunPaths.of(ledger, record)
     capsys.readouterr()  # what the run said
-    given = ["--weights", str(GOLDEN)] if encoder == "elmo" else []
+    given = WITH_BOTH if encoder == "elmo" else WITH_VECTORS
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out.conll"), *given]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/out.conll: 60 examples\n"
     assert (tmp_path / "out.conll").read_bytes() == (paths.work / "test.predictions.conll").read_bytes()
@@ -59,8 +70,8 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run):
     shutil.copytree(elmo_run[0], tmp_path, dirs_exist_ok=True)
     paths = RunPaths.of(tmp_path, elmo_run[1])
     cases = [
-        ([str(paths.record), str(text), "--weights", "mini"], "the head was trained with weights of checksum"),
-        ([str(paths.record), str(tmp_path / "nothing.conll"), "--weights", str(GOLDEN)], "nothing.conll: no such file"),
+        ([str(paths.record), str(text), *WITH_VECTORS, "--weights", "mini"], "the head was trained with weights of checksum"),
+        ([str(paths.record), str(tmp_path / "nothing.conll"), *WITH_BOTH], "nothing.conll: no such file"),
         ([str(tmp_path / "no.json"), str(text)], "no.json"),
         ([str(paths.record), str(tmp_path / "out")], "out: this file is read too, and would be overwritten."),
     ]
@@ -74,7 +85,7 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run):
     kept = paths.work / "head.safetensors"
     with safe_open(kept, framework="pt") as file:
         save_file({f"once.{name}": file.get_tensor(name) for name in file.keys()}, kept, file.metadata())  # noqa: SIM118
-    assert main(["predict", str(paths.record), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)]) == 2
+    assert main(["predict", str(paths.record), str(text), str(tmp_path / "out"), *WITH_BOTH]) == 2
     assert "does not fit the ner head of this version" in capsys.readouterr().err
     kept.unlink()
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out")]) == 2
@@ -139,7 +150,7 @@ TARGET = {"_target_": "pathlib.Path.write_text", "self": "owned", "data": "x"}
     ],
 )
 def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PLR0917
-    stranger, text, tmp_path, monkeypatch, capsys, change_spec, change_about
+    stranger, few, tmp_path, monkeypatch, capsys, change_spec, change_about
 ):
     """Both files fit each other. What looks like code, an interpolation or a path in them is refused or unused."""
     import os
@@ -154,7 +165,7 @@ def test_nothing_in_a_strangers_record_or_head_is_built_or_resolved(  # noqa: PL
     monkeypatch.setenv("SECRET", "a secret")
     monkeypatch.chdir(tmp_path)
     file = stranger(change_spec or (lambda spec: None), change_about or (lambda about: None))
-    code = main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)])
+    code = main(["predict", str(file), str(few), str(tmp_path / "out"), *WITH_BOTH])
     said = capsys.readouterr().err
     assert "a secret" not in said
     assert not (tmp_path / "owned").exists()
@@ -177,13 +188,13 @@ CONTRADICTIONS = [  # ... removes a setting
 
 
 @pytest.mark.parametrize("changes", CONTRADICTIONS, ids=str)
-def test_contradictory_settings_are_one_line(stranger, text, tmp_path, capsys, changes):
+def test_contradictory_settings_are_one_line(stranger, few, tmp_path, capsys, changes):
     def change(spec):
         settings = spec["settings"] | changes
         spec["settings"] = {key: value for key, value in settings.items() if value is not ...}
 
     file = stranger(change)
-    code = main(["predict", str(file), str(text), str(tmp_path / "out"), "--weights", str(GOLDEN)])
+    code = main(["predict", str(file), str(few), str(tmp_path / "out"), *WITH_BOTH])
     said = capsys.readouterr().err
     assert code == 0 or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
 
@@ -201,8 +212,8 @@ NAMED = "are not published ones. Say where they are: --"
     ],
 )
 def test_no_endless_head_is_built_and_no_file_that_a_record_names_is_opened(  # noqa: PLR0917
-    stranger, text, tmp_path, capsys, key, value, said
+    stranger, few, tmp_path, capsys, key, value, said
 ):
-    given = [] if key == "encoder.weights" else ["--weights", str(GOLDEN)]
-    assert main(["predict", str(stranger(setting(key, value))), str(text), str(tmp_path / "out"), *given]) == 2
+    given = {"encoder.weights": WITH_VECTORS, "encoder.vectors": WITH_BOTH[:2]}.get(key, WITH_BOTH)
+    assert main(["predict", str(stranger(setting(key, value))), str(few), str(tmp_path / "out"), *given]) == 2
     assert said in capsys.readouterr().err
