@@ -36,7 +36,7 @@ def right_on(ledger, encoder, items, *, seed=0, task="sst5", **options):
         "attempt": f"{spec.hash}{seed:020}",
         "epochs": {"run": 10, "best": 3},
     }
-    record["curves"] = {"dev": [45.0, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
+    record["curves"] = {"dev": [45.0 + seed, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
     record["outcomes"] = digest_of({"correct": correct})
     write_record(RunPaths.of(ledger, record), record, {"correct": correct})
 

@@ -138,8 +138,8 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
         (["--ledger", str(tmp_path / "file")], "file: no such folder"),
         (["--ledger", str(tmp_path)], "no run in it. Give the folder of the records"),
         (["--suite", "open", "opne"], "--suite opne: no run in .*, which has open$"),
-        (["--out", str(tmp_path / "file")], "file: a file is where a folder is needed"),
-        (["--out", str(tmp_path / "file" / "below")], "below: a file is where a folder is needed"),
+        (["--out", str(tmp_path / "file")], "file: File exists"),
+        (["--out", str(tmp_path / "file" / "below")], "(file|below): (File exists|Not a directory)"),
     ):
         with pytest.raises(UserError, match=said):
             run(*flags)

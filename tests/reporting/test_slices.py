@@ -25,6 +25,7 @@ def sliced(ledger, encoder, right, *, seed=0, units=None, **options):
     )
     record |= {"spec": spec.to_json(), "hash": spec.hash, "outcomes": digest_of(outcomes)}
     record["attempt"] = f"{spec.hash}{seed:020}"
+    record["curves"] |= {"dev": [9.0 + seed, *record["curves"]["dev"][1:]]}
     write_record(RunPaths.of(ledger, record), record, outcomes)
 
 
