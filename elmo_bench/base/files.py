@@ -81,7 +81,8 @@ class _Xz(io.RawIOBase):
     def _unpacked(path: Path) -> Iterator[bytes]:
         stream = lzma.LZMADecompressor(memlimit=_MEMORY)
         with path.open("rb") as file:
-            for packed in iter(partial(file.read, 2048), b""):  # at most 15 MiB of text, usually 7 KiB
+            for piece in iter(partial(file.read, 2048), b""):  # at most 15 MiB of text, usually 7 KiB
+                packed = piece
                 while packed:
                     if stream.eof and (packed := packed.lstrip(b"\0")):
                         stream = lzma.LZMADecompressor(memlimit=_MEMORY)
