@@ -143,7 +143,7 @@ def test_in_a_narrow_terminal_cells_have_several_lines(ledger, capsys, monkeypat
     assert len(lines) > 4 and max(map(len, lines)) <= 70
 
 
-@pytest.mark.parametrize("command", ["run", "report", "compare", "cost", "status", "verify"])
+@pytest.mark.parametrize("command", ["report", "compare", "cost", "status", "verify"])
 def test_help_fits_a_narrow_terminal(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "64")
     with suppress(SystemExit):

@@ -13,35 +13,6 @@ from elmo_bench.reporting.console import ending, outcome
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import CONF, choices, compose
 
-HELP = """\
-elmo-bench: what is a frozen encoder worth? One run makes one record in the ledger.
-
-  elmo-bench run task=ner encoder=elmo                                  one run (in a clone also: python run.py)
-  elmo-bench sweep task=ner encoder=none,glove,elmo seed=0,1,2          every combination (also: python run.py -m)
-  elmo-bench sweep experiment=table2                                    a table or figure of the paper
-  elmo-bench run task=sst5 encoder=elmo data.root=FOLDER                on data that does not ship: elmo-bench fetch
-
-== Groups (group=option) ==
-{groups}
-
-== Options worth changing (key=value) ==
-  seed=0                        of everything random in the run
-  encoder.weights=mini          mini small medium original original_5.5B, a folder or file, or user/repo on the Hub
-  encoder.vectors=glove-6b      a known name (glove.840B.300d, senna, ...), or a file in GloVe format
-  place=input                   input output both
-  mix.penalty=0.1               λ of the mix; also mix.layer_norm=none|token|batch, mix.dropout=0.0
-  vectors.trainable=true        learn a correction of the static vectors
-  data.root=FOLDER              where your data is (default: the environment variable ELMO_BENCH_DATA)
-  data.train_fraction=1.0       a fraction of the training data; data.max_train=N: at most N examples
-  store.max_gb=10.0             limit of the cache of frozen layers
-  trainer.threads=2             default: one for training, the idle cores for encoding
-  task.training.epochs=20       and every other number of conf/task/*.yaml
-  ledger=results/runs  overwrite=false  predictions=false
-
-Any key that `elmo-bench run --cfg job` prints can be set the same way. A finished run is skipped; overwrite=true runs
-it again. Everything else: elmo-bench --help
-"""
-
 
 def main(arguments: list[str]) -> int:
     """Make one run, or a sweep with `-m`; the exit code. Raises UserError for bad input."""
@@ -57,10 +28,10 @@ def main(arguments: list[str]) -> int:
 
         return sweep(given.options)
     if given.help or not (given.options or given.cfg):
-        groups = (f"{path.name}: {', '.join(choices(path.name))}" for path in sorted(CONF.iterdir()) if path.is_dir())
+        print((CONF / "config.yaml").read_text(encoding="utf-8"), "\n# Groups (group=option)", sep="")
         width = min(shutil.get_terminal_size().columns, 120)
-        for line in HELP.format(groups="\n".join(groups)).splitlines():
-            print(textwrap.fill(line, width, subsequent_indent=" " * 6))
+        for path in (path for path in sorted(CONF.iterdir()) if path.is_dir()):
+            print(textwrap.fill(f"{path.name}: {', '.join(choices(path.name))}", width, subsequent_indent=" " * 6))
         return 0
     config = compose("config", given.options)
     if given.cfg:

@@ -1,6 +1,5 @@
 """Tasks by encoders: scores, what they were trained on, and gains; table 1, and the picture of a gain's parts."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
@@ -54,7 +53,12 @@ class Picked:
 def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gains) -> Made:
     """A table of all scores and, if there is anything to compare, one of gains."""
     chosen = picked(experiment, groups, gain)
-    tables = [_glance(experiment, suite, chosen)] if chosen else []
+    names = sorted({name for one in chosen for name in one.rows}, key=experiment.position)
+    titles, tasks = (
+        _named(experiment, suite, "glance", f"Test scores, suite {suite}"),
+        [one.group.task for one in chosen],
+    )
+    tables = [make_table(*titles, _scores(chosen, names), tasks=tasks)] if chosen else []
     tables += [_gains(experiment, suite, chosen)] if any(one.tests for one in chosen) else []
     return tables, []
 
@@ -138,27 +142,6 @@ def _scores(picked: Sequence[Picked], names: Sequence[str]) -> list[Line]:
         | {name: judged(one.rows[name], one.gains.get(name)) if name in one.rows else None for name in names}
         for one in picked
     ]
-
-
-def _glance(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
-    """Every encoder's scores, and on what: the data set and how many examples of it, out of how many in the paper."""
-    lines = _scores(picked, sorted({name for one in picked for name in one.rows}, key=experiment.position))
-    for one, line in zip(picked, lines, strict=True):
-        group, info, paper = one.group, one.group.info, experiment.paper.get(one.group.task)
-        both = " → ".join(str(paper.figures[name]) for name in (BASELINE, experiment.encoder)) if paper else ""
-        of = f" (paper: {info.trained:,})" if info.trained and info.trained != group.whole else ""
-        data = f"{info.data}: " if info.data else ""
-        names = defaultdict[int, list[str]](list)
-        for name, row in one.rows.items():
-            names[len(row.seeds)].append(name)
-        several = "; ".join(f"{count}: {', '.join(names[count])}" for count in sorted(names, reverse=True))
-        line["n"] = several if len(names) > 1 else str(*names)  # such as `5: glove, elmo; 3: none`
-        line["trained on"] = f"{data}{group.whole:,} {info.unit}{of}" if group.whole else "no run on all of it"
-        line["width"] = f"{info.width} of the paper's" if info.width and group.basis.size == "cpu" else ""
-        beside = info.beside_paper(f"{paper.scored}: {both}") if paper else ""
-        line[f"the paper, {BASELINE} → {experiment.encoder}"] = beside
-    stem, title = _named(experiment, suite, "glance", f"Test scores, suite {suite}")
-    return make_table(stem, title, lines, tasks=[one.group.task for one in picked])
 
 
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:

@@ -20,9 +20,7 @@ class TaskInfo:
     title: str
     unit: str = "examples"
     data: str = ""  # of this suite
-    trained: int | None = None  # examples in the paper's training split
     same: str = OTHER  # what the suite's data has in common with the paper's; empty if it is the paper's
-    width: str = ""  # of the heads with size=cpu, as a fraction of the paper's
     chance: tuple[float, str] | None = None  # a test score without an encoder, and of what
     probe: bool = False  # shown by experiments alone that sweep it, so that no table mixes it with other tasks
 
@@ -35,7 +33,7 @@ def task_info(task: str, suite: str) -> TaskInfo:
     """What tables call a task on this suite. Nothing of it enters a run."""
     known = task_yaml(task).get("report", {})
     same = "" if suite == "paper" else known.get("same", {}).get(suite, OTHER)
-    more = {key: known[key] for key in ("unit", "trained", "width", "probe", "chance") if key in known}
+    more = {key: known[key] for key in ("unit", "probe", "chance") if key in known}
     return TaskInfo(known.get("title", task), data=known.get("data", {}).get(suite, ""), same=same, **more)
 
 

@@ -74,7 +74,7 @@ def make_record(
         },
         parameters={"trainable": 123456, "frozen": 654321},
         outcomes=digest_of(OUTCOMES),
-        data={"counts": {"train": 3394, "dev": 20, "test": 20}, "notes": [], "checks": {}},
+        data={"counts": {"train": 3394, "dev": 10, "test": 10}, "notes": [], "checks": {}},
         cost={
             "seconds": 90.0,
             "cpu_seconds": 88.5,

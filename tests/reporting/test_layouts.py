@@ -33,10 +33,7 @@ def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, compared, boa
     add(tmp_path, "ner", "elmo_only", 0)
     add(tmp_path, "ner", "elmo", 0, mix="last", lift=0.3)
     [shown] = texts(encoders.made(TABLE1, "open", *compared())[0][0])
-    assert list(shown) == ["task", "score", "glove", "elmo", "n", "trained on", "width", "the paper, glove → elmo"]
-    assert (shown["n"], shown["width"]) == ("1", "1/2 of the paper's")
-    assert shown["trained on"] == "WNUT-17: 3,394 sentences (paper: 14,041)"
-    assert shown["the paper, glove → elmo"] == "CoNLL-2003 test: 90.15 → 92.22 ± 0.10 (other data)"
+    assert list(shown) == ["task", "score", "glove", "elmo"]
     whole, *parts = board(tmp_path).suites[0].sections[-1].tables
     assert {row[0].text: row[-1].text for row in whole.rows} == {
         "elmo": "92.22 ± 0.10", "elmo, mix=last": "", "elmo_only": "", "glove": "90.15",

@@ -25,8 +25,6 @@ def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_record
     rows = re.findall(r"^\| ([a-z\d]+(?:, [a-z\d]+)*) \| (\d+) \| ", text, re.MULTILINE)
     said = {task: int(epochs) for tasks, epochs in rows for task in tasks.split(", ")}
     assert said == {task: report["budget"]["cpu"] for task, report in reports.items() if report["budget"]}
-    widths = re.findall(r"^\| (\w+) \| [\w, =`]+ \| (?:about )?(\d/\d)", page("docs/limits.md"), re.MULTILINE)
-    assert dict(widths) == {task: report["width"] for task, report in reports.items() if report.get("width")}
     choices = runpy.run_path(str(ROOT / "benchmarks" / "choices.py"))
     shown = re.findall(r"^\| \w+ \| \w+ \| task\..*$", text, re.MULTILINE)
     assert shown and {*shown} <= {*choices["lines"](choices["scores"](ROOT / "results" / "runs", "open"))}

@@ -224,7 +224,8 @@ def data_of(group: Group) -> str:
     """What the runs of a group were trained and scored on."""
     data, basis = group.rows[0].newest["data"], group.basis
     counts = ", ".join(f"{data['counts'][split]:,} {split}" for split in ("train", "dev", "test"))  # type: ignore[literal-required]
-    about = f"{counts} (digest {'; '.join([basis.data, *data['notes']])})"
+    name = f"{group.info.data}, " if group.info.data else ""
+    about = f"{name}{counts} (digest {'; '.join([basis.data, *data['notes']])})"
     return f"Data of {group.name}: {about}; size {basis.size}; version {basis.version}."
 
 
