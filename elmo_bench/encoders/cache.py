@@ -1,50 +1,46 @@
 """The layers of a frozen encoder: computed once, kept in memory or on disk, reused over epochs, runs and processes.
 
-The folder on disk has a subfolder for each encoder, with many files, and a cap on the bytes of all of them. Processes
-share it without locks: a file appears atomically under a unique name and is never changed; its modification time is
-when it was last used. Two processes that compute the same layers write them twice, which does no harm.
+The folder on disk has a subfolder for each encoder, and a cap on the bytes of all of them. Processes share it without
+locks: a file has the layers of a few hundred sentences, is named by them, and appears atomically; its modification time
+is when it was last used. Two processes that compute the same layers write the same file, which does no harm.
 
-A file is a safetensors file with the layers of N sentences. Damaged ones are removed, and computed again:
-  keys    uint8 [N, 16]  what the layers were computed from (`_key`)
-  tokens  int64 [N]      T of each entry
-  checks  uint64 [N]     xxh3 of the entry's bytes, seeded with its key, so that a swapped entry does not pass
-  layers  [numbers]      float32: the entries one after another, each [L, T, D]
+It is a safetensors file with one tensor, the layers float32 [L, T, D] of the sentences one after another. Its metadata
+have an `index`, JSON: for each sentence its key (`LayerStore._key`), the shape and a checksum of its numbers. A damaged
+file is removed, and its layers are computed again.
 """
 
 import hashlib
+import json
+import math
 import os
 import random
 import shutil
-import time
-import uuid
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 from xxhash import xxh3_64_intdigest
 
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.base.machine import choose_threads, use_threads
 from elmo_bench.base.progress import console, progress
-from elmo_bench.base.reading import reader
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.checks import check_layers, code_of
 from elmo_bench.text.batch import pools
 
-VERSION = 1  # raise it when an encoder's code gives other vectors for the same weights: old layers are not read then
+VERSION = 2  # raise it when an encoder's code gives other vectors for the same weights: old layers are not read then
 MODES = ("auto", "off", "ram", "disk")
 TOKENS_AT_ONCE = 16_384  # whose layers are in one file
 KEY_BYTES = 16
 SPARE = 10**9  # bytes that are left free on the disk
-ABANDONED = 600  # seconds after which an unfinished file belongs to no process
 
 
 class LayerStore:
@@ -75,12 +71,8 @@ class LayerStore:
         self._begun = hashlib.blake2b(about.encode(), digest_size=KEY_BYTES)
         self._kept: dict[Sentence, Tensor] = {}  # [L, T, D] in memory, or in a file that is mapped into it
         self._memory = torch.device("cpu")  # where they are
-        self._folder: StoreFolder | None = None
-        if mode in ("auto", "disk"):
-            root = Path(folder).expanduser() if folder else cache_folder() / "layers"
-            self._folder = StoreFolder(
-                root, self._key(()).hex(), layers=encoder.layers, dim=encoder.dim, max_bytes=max_gb * 1e9
-            )
+        root = Path(folder).expanduser() if folder else cache_folder() / "layers"
+        self._folder = root / self._key(()) if mode in ("auto", "disk") else None
 
     def bytes_of(self, sentences: Iterable[Sentence]) -> int:
         """The bytes of the layers of these sentences."""
@@ -107,12 +99,11 @@ class LayerStore:
         if device.type != "cuda" or 2 * self.bytes_of(new) < torch.cuda.mem_get_info(device)[0]:
             self._memory = device
         missing = {self._key(sentence): sentence for sentence in new}
-        if self._folder is not None:
-            self._folder.seen.clear()
-        self._look_up(missing)
+        for path in sorted(self._folder.glob("*.safetensors")) if self._folder else ():
+            self._look_up(path, missing)
         if missing:
             with use_threads(choose_threads(threads, "encode")) if device.type == "cpu" else nullcontext():
-                self._compute(missing)
+                self._compute(new)
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
         """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""
@@ -132,46 +123,48 @@ class LayerStore:
             row[:, :length], row[:, length:] = layers.cpu().numpy() if on_host else layers, 0
         return batch.to(self.device, non_blocking=True)
 
-    def _key(self, sentence: Sentence) -> bytes:
+    def _key(self, sentence: Sentence) -> str:
         """The key of a sentence under this encoder: a digest of its tokens, each with its length."""
         digest = self._begun.copy()
         for word in (token.encode("utf-8", "surrogatepass") for token in sentence):
             digest.update(b"\n%d:%b" % (len(word), word))
-        return digest.digest()
+        return digest.hexdigest()
 
-    def _look_up(self, missing: dict[bytes, Sentence]) -> None:
-        """Move from `missing` what is in files that were not looked at yet."""
-        if self._folder is not None:
-            for key, layers in self._folder.entries(missing):
-                if key in missing:  # else two files have it
-                    self._kept[missing.pop(key)] = layers
+    def _look_up(self, path: Path, missing: dict[str, Sentence]) -> None:
+        """Move from `missing` what is in a file."""
+        for key, layers in read_layers(path, missing).items():
+            self._kept[missing.pop(key)] = layers
 
-    def _compute(self, missing: dict[bytes, Sentence]) -> None:
-        """Compute and keep what is missing, except what other processes write meanwhile."""
-        sentences = sorted(missing.values(), key=lambda sentence: (len(sentence), sentence))
+    def _compute(self, new: Iterable[Sentence]) -> None:
+        """Compute and keep what is missing, except what other processes with the same work write meanwhile."""
+        sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
         lengths = [len(sentence) for sentence in sentences]
         work = list(pools(range(len(sentences)), lengths, size=len(sentences), tokens=TOKENS_AT_ONCE))
-        random.Random().shuffle(work)  # so that processes with the same work share it
+        random.Random().shuffle(work)  # so that these processes share it
         with progress("encode", total=len(work)) as meter:
             for pool in work:
-                self._look_up(missing)
-                rest = [sentences[number] for number in pool if sentences[number] not in self._kept]
+                rest = {self._key(each): each for each in (sentences[row] for row in pool) if each not in self._kept}
+                name = hashlib.blake2b("".join(rest).encode(), digest_size=KEY_BYTES).hexdigest()
+                path = self._folder / f"{name}.safetensors" if self._folder else None
+                if path:
+                    self._look_up(path, rest)
                 if rest:
-                    self._keep(rest, self._encode(rest))
-                meter.advance(sum(lengths[number] for number in pool))
+                    self._keep(path, rest, self._encode([*rest.values()]))
+                meter.advance(sum(lengths[row] for row in pool))
 
-    def _keep(self, sentences: Sequence[Sentence], layers: Sequence[Tensor]) -> None:
+    def _keep(self, path: Path | None, sentences: dict[str, Sentence], layers: Sequence[Tensor]) -> None:
         """Write a file with these layers and map it; or keep them in memory, in `auto` also if that is impossible."""
-        if self._folder is not None:
+        computed = dict(zip(sentences, layers, strict=True))
+        if path is not None:
             try:
-                self._kept |= dict(zip(sentences, self._folder.add(map(self._key, sentences), layers), strict=True))
-                return
+                write_layers(path, computed, max_bytes=self.max_gb * 1e9)
+                self._look_up(path, sentences)
             except UserError as error:
                 if self.mode == "disk":
                     raise
                 console.print(f"{error} Layers are kept in memory.", highlight=False)
                 self._folder = None
-        self._kept.update(zip(sentences, [each.to(self._memory) for each in layers], strict=True))
+        self._kept |= {sentence: computed[key].to(self._memory) for key, sentence in sentences.items()}
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
         """Layers as they are kept, on the encoder's device."""
@@ -179,97 +172,59 @@ class LayerStore:
         return [each.contiguous() for each in layers]
 
 
-class StoreFolder:
-    """The files of one encoder (`name`) in `root`, all with the same L and D; `max_bytes` caps `root`."""
+@reader
+def read_layers(path: Path, wanted: Container[str]) -> dict[str, Tensor]:
+    """The layers of the wanted keys in a file, which is mapped into memory, so that another process may remove it.
 
-    def __init__(self, root: Path, name: str, *, layers: int, dim: int, max_bytes: float):
-        self.root, self.own, self.max_bytes = root, root / name, max_bytes
-        self.layers, self.dim = layers, dim
-        self.seen: set[str] = set()  # names of files that were looked at
+    A damaged file is removed.
+    """
+    layers: dict[str, Tensor] = {}
+    try:
+        # torch's framework maps files instead of copying them.
+        with reading(path, "layers of an encoder"), safe_open(path, framework="pt") as file:
+            numbers, end = file.get_tensor("layers").view(torch.float32), 0
+            for key, shape, check in json.loads(file.metadata()["index"]):
+                start, end = end, end + math.prod(shape)
+                if key in wanted:
+                    layers[key] = numbers[start:end].view(shape)
+                    if check != _check(key, layers[key]):
+                        raise ValueError("its bytes have changed")
+    except UserError:
+        with suppress(OSError):
+            path.unlink()  # unless there is none
+            console.print(f"{path} is damaged and was removed: its layers are computed again", highlight=False)
+        return {}
+    if layers:
+        with suppress(OSError):
+            os.utime(path)  # used now
+    return layers
 
-    @reader
-    def entries(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Tensor]]:
-        """Layers [L, T, D] of the wanted keys in files that were not looked at yet; damaged files are removed."""
-        for path in sorted(self.own.glob("*.safetensors")):
-            if path.name in self.seen:
-                continue
-            self.seen.add(path.name)
-            try:
-                if entries := self._read(path, wanted):
-                    with suppress(OSError):
-                        os.utime(path)  # used now
-                yield from entries
-            except (SafetensorError, ValueError):
-                with suppress(OSError):
-                    path.unlink()
-                    console.print(f"{path} is damaged and was removed: its layers are computed again", highlight=False)
-            except (OSError, RuntimeError):  # removed by another process, or torch cannot map it
-                continue
 
-    def add(self, keys: Iterable[bytes], layers: Sequence[Tensor]) -> list[Tensor]:
-        """Write a file with layers [L, T, D]; the same ones, mapped. Raises UserError without room or permission."""
-        arrays, keys = [each.cpu().numpy() for each in layers], list(keys)
-        path = self.own / f"{uuid.uuid4().hex}.safetensors"
-        try:
-            self._make_room(512 + sum(2 * KEY_BYTES + array.nbytes for array in arrays))
-            with atomic_write(path) as handle:
-                contents: dict[str, np.ndarray] = {
-                    "keys": np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, KEY_BYTES),
-                    "tokens": np.array([array.shape[1] for array in arrays], dtype=np.int64),
-                    "checks": np.array([_check(*pair) for pair in zip(keys, arrays, strict=True)], dtype=np.uint64),
-                    "layers": np.concatenate([array.ravel() for array in arrays]),
-                }
-                save_file(contents, handle.name)  # by name: `save` to bytes takes four times as long
-            written = dict(self._read(path, keys))
-        except (OSError, RuntimeError, SafetensorError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise UserError(f"{self.own}: layers cannot be stored ({why}).") from None
-        self.seen.add(path.name)
-        return [written[key] for key in keys]
-
-    def _make_room(self, size: int) -> None:
-        """Remove the least recently used files until `size` more bytes fit. Raises OSError if they never will."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        files = sorted(self._files())
-        taken = sum(size_of for _, size_of, _ in files)
-        while (free := shutil.disk_usage(self.root).free - SPARE) < size or taken + size > self.max_bytes:
-            if not files or free + taken < size:  # nothing is removed in vain
-                raise OSError(f"no room for {size / 1e9:.2f} GB, {free / 1e9:.2f} GB free")
-            _, size_of, path = files.pop(0)
-            path.unlink(missing_ok=True)
-            taken -= size_of
-
-    def _files(self) -> Iterator[tuple[int, int, Path]]:
-        """(last used, bytes, path) of every encoder's files; an abandoned unfinished file counts as never used."""
-        for path in self.root.glob("*/*.safetensors*"):
+def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) -> None:
+    """Write layers [L, T, D] by key, and remove the least recently used files of the folders beside the file's, so that
+    all have at most `max_bytes`. Raises UserError without room or permission."""
+    root, size = path.parent.parent, sum(200 + each.nbytes for each in layers.values())
+    with disk_errors(path):
+        root.mkdir(parents=True, exist_ok=True)
+        files = []
+        for each in root.glob("*/*.safetensors*"):  # unfinished ones, too
             with suppress(OSError):  # removed meanwhile
-                status = path.stat()
-                unfinished = path.name.startswith(".")
-                if not unfinished or time.time() - status.st_mtime > ABANDONED:
-                    yield 0 if unfinished else status.st_mtime_ns, status.st_size, path
-
-    def _read(self, path: Path, wanted: Container[bytes]) -> list[tuple[bytes, Tensor]]:
-        """The wanted keys and their layers in a file, which is mapped into memory: it stays readable after another
-        process removes it (POSIX). Raises SafetensorError or ValueError if it is not one that `add` wrote."""
-        with safe_open(path, framework="pt") as file:  # the framework that maps files instead of copying them
-            keys, tokens, checks, numbers = (file.get_tensor(name) for name in ("keys", "tokens", "checks", "layers"))
-        count = tokens.numel()  # a single number has no length
-        shapes = [(tensor.dtype, tuple(tensor.shape)) for tensor in (keys, tokens, checks)]
-        if shapes != [(torch.uint8, (count, KEY_BYTES)), (torch.int64, (count,)), (torch.uint64, (count,))]:
-            raise ValueError("other arrays")
-        ends = np.cumsum(tokens.numpy()) * self.layers * self.dim
-        whole = tuple(numbers.shape) == (ends[-1:].sum(),) and numbers.dtype == torch.float32
-        if tokens.numpy().min(initial=0) < 0 or not whole:
-            raise ValueError("other layers")
-        entries = []
-        for row, length, end, check in zip(keys.numpy(), tokens.tolist(), ends.tolist(), checks.tolist(), strict=True):
-            if (key := row.tobytes()) in wanted:
-                layers = numbers[end - self.layers * length * self.dim : end]
-                if _check(key, layers.numpy()) != check:
-                    raise ValueError("its bytes have changed")
-                entries.append((key, layers.view(self.layers, length, self.dim)))
-        return entries
+                files.append((each.stat().st_mtime_ns, each.stat().st_size, each))
+        files.sort()
+        taken = sum(size_of for _, size_of, _ in files)
+        while (free := shutil.disk_usage(root).free - SPARE) < size or taken + size > max_bytes:
+            if not files or free + taken < size:  # nothing is removed in vain
+                raise UserError(f"{root}: no room for {size / 1e9:.2f} GB of layers, {free / 1e9:.2f} GB free.")
+            _, size_of, oldest = files.pop(0)
+            oldest.unlink(missing_ok=True)
+            taken -= size_of
+        with atomic_write(path) as handle:
+            host = {key: each.cpu() for key, each in layers.items()}
+            index = json.dumps([[key, each.shape, _check(key, each)] for key, each in host.items()])
+            numbers = torch.cat([each.flatten() for each in host.values()])
+            save_file({"layers": numbers}, handle.name, {"index": index})  # `save` to bytes takes four times as long
 
 
-def _check(key: bytes, layers: np.ndarray) -> int:
-    return xxh3_64_intdigest(layers.data, seed=int.from_bytes(key[:8], "little"))
+def _check(key: str, layers: Tensor) -> int:
+    """xxh3 of the numbers on the CPU, seeded with the key, so that a swapped entry does not pass."""
+    return xxh3_64_intdigest(layers.numpy().data, seed=int(key[:16], 16))

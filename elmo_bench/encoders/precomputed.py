@@ -11,7 +11,6 @@ import hashlib
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,10 @@ from elmo_bench.elmo.batches import check_tokens
 from elmo_bench.elmo.frozen import described, device_named
 from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders import Encoder
-from elmo_bench.encoders.checks import check_encoder
 from elmo_bench.text.columns import cells_of, line_of, tokens_of, unescaped
 
 INDEX = "sentence_to_index"
 HDF5 = (".h5", ".hdf5")
-TRIED = 100  # sentences among which three of different lengths are looked for when the files are opened
 ENDINGS = (*HDF5, ".safetensors")
 
 
@@ -62,9 +59,6 @@ class Precomputed:
             raise UserError(f"{weights}: no sentences. {AGAIN}")
         file, name = next(iter(self._places.values()))
         self.layers, _, self.dim = file.read(name).shape
-        plain = [text for text in islice(self._places, TRIED) if text in self._places[text][0].index]  # nothing escaped
-        texts = {text.count(" "): [*map(unescaped, text.split(" "))] for text in plain}  # of different lengths
-        check_encoder(self, name=f"encoder.name={weights}", texts=[*texts.values()][:3])
 
     def __repr__(self) -> str:
         return described(self, self.where)

@@ -84,11 +84,12 @@ def test_what_another_process_evicts_can_still_be_read(filled):
 def test_the_least_recently_used_go_first(folder):
     """Three data sets of one size, room for two; recency is that of the last fill, over all encoders."""
     parts = [[(f"{letter}{n}", "x", "y") for n in range(100)] for letter in "abc"]
-    cap = 2.9 * LayerStore(WordEncoder(), folder=folder).bytes_of(parts[0]) / 1e9
+    cap = 2.9 * LayerStore(WordEncoder(dim=500), folder=folder).bytes_of(parts[0]) / 1e9
 
     def fill(texts, checksum):
         time.sleep(0.02)  # the clock of the file system ticks every few milliseconds
-        store = LayerStore(encoder := WordEncoder(checksum=checksum), mode="disk", folder=folder, max_gb=cap)
+        encoder = WordEncoder(checksum=checksum, dim=500)
+        store = LayerStore(encoder, mode="disk", folder=folder, max_gb=cap)
         store.fill(texts)
         assert size(folder) <= cap * 1e9
         return len(encoder.asked)

@@ -24,7 +24,7 @@ from elmo_bench.base import arrays, sources
 from elmo_bench.base.int8 import quantised
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
-from elmo_bench.encoders.cache import StoreFolder
+from elmo_bench.encoders.cache import write_layers
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.paths import Holder
@@ -185,9 +185,6 @@ def of_arrays() -> list[Case]:
         with own, patch.object(sources, "hub_file", lambda *_, **__: path):
             return read("a/b", "x", revision="1").to_list()
 
-    def store(folder: Path) -> StoreFolder:
-        return StoreFolder(folder, "own", layers=2, dim=3, max_bytes=1e9)
-
     def int8_weights(path: Path) -> None:
         with path.open("wb") as file:
             write_safetensors(random_bilm(RELU), file, about={}, dtype=torch.int8)
@@ -212,9 +209,8 @@ def of_arrays() -> list[Case]:
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("base.arrays:read_arrays", lambda path: arrays.write_arrays(path, {"a": vectors}, "of words"), tensors),
         one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
-        one("encoders.cache:StoreFolder.entries", finite=False, make=lambda path: store(path.parent).add(
-            [b"1" * 16], [torch.ones(2, 4, 3)]), read=lambda entries, path: [
-            *entries(store(path.parent), [b"1" * 16])]),
+        one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: torch.ones(2, 4, 3)}, max_bytes=1e9),
+            tensors, lambda read, path: read(path, {"1" * 32})),
     ]  # fmt: skip
 
 
