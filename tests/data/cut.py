@@ -1,7 +1,7 @@
 """Cuts small files out of the data that ship with the package: `python tests/data/cut.py`.
 
-Short sentences, in the order of the files, and ten numbers of the vectors of their words. SST, OntoGUM and the word senses may not be shipped; README.md says what is
-here in their place.
+Short sentences, in the order of the files, and ten numbers of the vectors of their words. SST, OntoGUM and the word
+senses may not be shipped; README.md says what is here in their place.
 """
 
 import json
@@ -40,7 +40,9 @@ def main() -> None:
         found = [article for article in articles if article["paragraphs"]][:count]
         write("squad", name, [json.dumps(data | {"data": found}) + "\n"])
     files = (path for path in HERE.glob("*/*") if path.is_file() and path.suffix != ".xz")
-    words = {word for path in files for word in re.findall(r"[^\W_]+|[^\w\s]", path.read_text(encoding="utf-8").lower())}
+    words = {
+        word for path in files for word in re.findall(r"[^\W_]+|[^\w\s]", path.read_text(encoding="utf-8").lower())
+    }
     table = load_static("glove-6b", words)
     write_compact(HERE / "vectors.safetensors", table.words, table.vectors[:, :10], {"cut": "glove-6b"}, int8=True)
 

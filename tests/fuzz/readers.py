@@ -232,6 +232,5 @@ def cases() -> list[Case]:
         of_ledger("store:read_outcomes", "seed0.npz", lambda read, paths: read(paths)),
         of_ledger("outcomes:check_stored", "seed0.npz", lambda _, paths: types_of(read_outcomes(paths), "test")),
         of_ledger("store:read_all", "*", lambda read, paths: read(paths.ledger)),
-        of_ledger("store:read_failure", "seed0.failed.json", lambda read, paths: read(paths.failure)),
         of_ledger("costs:read_costs", "*", lambda read, paths: read(paths.ledger / "costs")),
     ]  # fmt: skip

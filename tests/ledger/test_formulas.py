@@ -75,7 +75,7 @@ def test_a_main_score_has_the_name_of_one_here_unless_its_task_is_not_installed(
         check_metric("=1+1", "ner")
     scores = {split: {"overall": {"# f1": 60.0}} for split in ("dev", "test")}
     path = store_record(tmp_path, task="ner", metric="# f1", scores=scores).record
-    records, _, [problem] = read_all(tmp_path, sums=True)
+    records, [problem] = read_all(tmp_path, sums=True)
     assert not records and problem.startswith(f"{path}: record.metric: '# f1' is no main score")
 
 
@@ -128,6 +128,6 @@ def test_two_seeds_of_the_committed_runs_differ_on_a_tenth_as_many_items_as_they
 
 @pytest.mark.parametrize("ledger", [GOLDEN, RUNS], ids=["golden", "results"])
 def test_the_committed_outcomes_add_up_to_the_committed_scores(ledger):
-    records, _, problems = read_all(ledger, sums=True)
+    records, problems = read_all(ledger, sums=True)
     assert records or ledger == RUNS  # which may have none yet
     assert not problems
