@@ -77,7 +77,7 @@ def plan(options: Sequence[str]) -> Plan:
     """
     products = sweep(options)
     for values in (values for product in products for values in product):
-        key = _option(values[0]) if values else ""
+        key = _option(values[0])
         if len(values) > 1 and key.split(".")[0] in ONCE:
             raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
 
@@ -96,15 +96,13 @@ def plan(options: Sequence[str]) -> Plan:
         seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
         title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
         runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
-    if not runs:
-        raise UserError("no run: an option has no values")
     shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
     return Plan(list(runs.values()), *shared)
 
 
 def _option(given: str) -> str:
     """`mix.penalty` of `mix.penalty=1` or `+mix.penalty=1`."""
-    return given.partition("=")[0].lstrip("+~")
+    return given.partition("=")[0].lstrip("+")
 
 
 @dataclass(frozen=True)
