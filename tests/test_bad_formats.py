@@ -257,5 +257,5 @@ def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes
     said = "1 mentions are in two chains (kept in the first), 1 chains have one mention (dropped)"
     said += "; the first of them in nw/x"
     assert f"{path}: {said}" in capsys.readouterr().err
-    [record], _, _ = read_all(tmp_path / "runs")
+    [record], _ = read_all(tmp_path / "runs")
     assert record["data"]["notes"] == [f"{path.name}: {said}"]

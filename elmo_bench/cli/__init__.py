@@ -9,7 +9,7 @@ GROUPS = {
     "run": {
         "run": "train one task head on one encoder:  run task=ner encoder=elmo",
         "sweep": "run every combination:  sweep task=ner,sst5 encoder=none,glove,elmo seed=0,1,2",
-        "status": "list the runs of a sweep: done, running, failed or missing:  status --experiment table1",
+        "status": "list the runs of a sweep: done, running or missing:  status --experiment table1",
         "predict": "apply the trained head of a run to new text:  predict RECORD FILE OUT",
     },
     "look": {

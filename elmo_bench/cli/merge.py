@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
 
     Raises UserError if the ledger does not exist.
     """
-    add = (command := parser("merge", "Its outcomes, heads and failures are added too.")).add_argument
+    add = (command := parser("merge", "Its outcomes and heads are added too.")).add_argument
     add("source", type=Path, metavar="LEDGER", help="the ledger to read; it is not changed")
     into = Path("results/runs")
     add("--into", type=Path, default=into, metavar="LEDGER", help="ledger to add to (default: %(default)s)")
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{options.source}: no run in it. Give the folder of a ledger, such as results/runs.")
     print_problems("merge", [*merged.conflicts, *merged.problems])
     print(
-        f"{options.into}: {len(merged.added)} records added, {len(merged.present)} were present, "
-        f"{len(merged.failures)} failures added; {len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
+        f"{options.into}: {len(merged.added)} records added, {len(merged.present)} were present; "
+        f"{len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
     )
     return int(bool(merged.problems or merged.conflicts))

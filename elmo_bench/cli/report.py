@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     print_problems("report", selection.unknown)
     # Without the folders, which may be of this machine alone.
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
-    board = leaderboard(selection, read.failures, ledger=options.ledger, command=command, costs=costs)
+    board = leaderboard(selection, ledger=options.ledger, command=command, costs=costs)
     apart = [group.name for suite in board.suites for group in suite.listed if group.note]
     if apart:
         print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     if options.published:
         write_published(board, options.published)
     rows, older = len(board.selection.rows), len(board.selection.superseded)
-    print(f"{options.out}: {rows} rows, {older} superseded, {len(board.failures)} failed; {len(files)} files")
+    print(f"{options.out}: {rows} rows, {older} superseded; {len(files)} files")
     return int(bool(read.problems or problems))
 
 
@@ -64,17 +64,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
-    """The records and failures of these suites, after a line on stderr for each file that was skipped."""
+    """The records of these suites, after a line on stderr for each file that was skipped."""
     check_exists(ledger)
     read = read_all(ledger, sums=True)
     print_problems("report", read.problems)
-    known = {record["spec"]["suite"] for record in read.records} | {run.suite for run, _ in read.failures}
+    known = {record["spec"]["suite"] for record in read.records}
     if not known and any(ledger.iterdir()):
         raise UserError(f"--ledger {ledger}: no run in it. Give the folder of the records.")
     if unknown := [suite for suite in suites or () if suite not in known]:
         raise UserError(f"--suite {' '.join(unknown)}: no run in {ledger}, which has {', '.join(sorted(known))}")
     shown = set(suites or known)
-    return read._replace(
-        records=[record for record in read.records if record["spec"]["suite"] in shown],
-        failures=[(run, failure) for run, failure in read.failures if run.suite in shown],
-    )
+    return read._replace(records=[record for record in read.records if record["spec"]["suite"] in shown])

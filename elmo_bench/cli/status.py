@@ -11,14 +11,13 @@ from elmo_bench.runner.sweep import STATES, LedgerState, RunState, plan
 
 
 def main(arguments: list[str]) -> int:
-    """Print the counts, the runs that run and those that failed; with --missing or --failed, only those runs.
+    """Print the counts and the runs that a process works on; with --missing, only the runs that are missing.
 
     The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for options that a run refuses.
     """
     add = (command := parser("status")).add_argument
     add("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
     add("--missing", action="store_true", help="only list the runs that a sweep would make")
-    add("--failed", action="store_true", help="only list the runs that failed")
     add("options", nargs="*", metavar="key=value", help="as for a sweep: suite=open seed=0,1")
     given = command.parse_intermixed_args(arguments)  # options may also follow a flag
     options = [*([f"experiment={given.experiment}"] if given.experiment else []), *given.options]
@@ -28,21 +27,15 @@ def main(arguments: list[str]) -> int:
     ledger = LedgerState(planned.ledger)
     states = ledger.states(planned.runs)
     print_problems("status", ledger.problems)
-    if given.missing or given.failed:
-        wanted = ("missing", "stale", "failed") if given.missing else ("failed",)
-        print(*(f"{_line(each)}\n" for each in states if each.state in wanted), sep="", end="")
+    if given.missing:
+        print(*(f"{each.run.title}\n" for each in states if each.state == "missing"), sep="", end="")
     else:
         print(f"{given.experiment or ' '.join(options)}: {_summary(states, ledger)}\n")
         print(_table(states))
         for each in states:
-            if each.state in ("running", "failed"):
-                print(f"\n{each.state}: {_line(each)}")
+            if each.state == "running":
+                print(f"\nrunning: {each.run.title}\n  {each.note}")
     return 2 if ledger.problems else 0
-
-
-def _line(each: RunState) -> str:
-    """The run's options; of a failed run the error too."""
-    return each.run.title + (f"\n  {each.note}" if each.note else "")
 
 
 def _summary(states: list[RunState], ledger: LedgerState) -> str:

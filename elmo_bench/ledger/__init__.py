@@ -23,13 +23,5 @@ from elmo_bench.ledger.paths import (
     new_attempt,
     run_lock,
 )
-from elmo_bench.ledger.record import SCHEMA, Failure, Record, Spec, check_record, now, run_hash, settings_key
-from elmo_bench.ledger.store import (
-    Ledger,
-    read_all,
-    read_holders,
-    read_outcomes,
-    read_record,
-    write_failure,
-    write_record,
-)
+from elmo_bench.ledger.record import SCHEMA, Record, Spec, check_record, now, run_hash, settings_key
+from elmo_bench.ledger.store import Ledger, read_all, read_holders, read_outcomes, read_record, write_record

@@ -9,7 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
 from elmo_bench.ledger.record import Copies, Record
-from elmo_bench.ledger.store import put_failure, read_all, read_failure, read_outcomes, read_record_at, write_record
+from elmo_bench.ledger.store import read_all, read_outcomes, read_record_at, write_record
 
 
 @dataclass
@@ -18,16 +18,14 @@ class Merged:
 
     added: list[RunPaths] = field(default_factory=list)
     present: list[RunPaths] = field(default_factory=list)  # with the same scores and outcomes
-    failures: list[RunPaths] = field(default_factory=list)  # added
     conflicts: list[str] = field(default_factory=list)  # the same run with different scores: ours stays
     problems: list[str] = field(default_factory=list)  # damaged, wrong, held by another process, or a link: skipped
 
 
 def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
-    """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, kept heads and failures.
+    """Add the runs of the ledger `source` to the ledger `into`: records, outcomes and kept heads.
 
-    overwrite: a record of `source` replaces ours. A failure is added if we have no record and no later failure.
-    Raises UserError if `into` cannot be written.
+    overwrite: a record of `source` replaces ours. Raises UserError if `into` cannot be written.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
@@ -44,11 +42,6 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
             if run.record.name in names:
                 with run_lock(ours):
                     _merge_record(run, ours, merged, copies, overwrite=overwrite)
-            elif run.failure.name in names and not ours.record.exists():
-                failure = read_failure(run.failure)
-                if not ours.failure.exists() or read_failure(ours.failure)["created"] < failure["created"]:
-                    put_failure(ours, failure)
-                    merged.failures.append(ours)
         except UserError as error:
             merged.problems.append(str(error))
     return merged

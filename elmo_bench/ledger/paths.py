@@ -82,11 +82,6 @@ class RunPaths:
         return self.folder / f"seed{self.seed}.npz"
 
     @property
-    def failure(self) -> Path:
-        """The error of the last attempt, if it failed."""
-        return self.folder / f"seed{self.seed}.failed.json"
-
-    @property
     def lock(self) -> Path:
         """Locked by the process that works on the run, which it names: see `run_lock`."""
         return self.folder / f"seed{self.seed}.lock"
@@ -103,7 +98,7 @@ class RunPaths:
         So are links in the logs of a wandb run, which nothing writes again: wandb links its own log there.
         """
         folders = (self.folder, *self.folder.parents)[:4]
-        files = (self.record, self.outcomes, self.failure, self.lock, self.work)
+        files = (self.record, self.outcomes, self.lock, self.work)
         for path in (*reversed(folders), *files):
             if path.is_symlink():
                 raise UserError(f"{path}: a symbolic link, which the ledger does not follow. Remove it.")
@@ -188,7 +183,7 @@ class Holder(TypedDict):
 
 
 def new_attempt() -> str:
-    """The id of an attempt at a run, which its record or failure carries."""
+    """The id of an attempt at a run, which its record carries."""
     return uuid.uuid4().hex
 
 

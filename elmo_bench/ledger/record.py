@@ -1,6 +1,6 @@
-"""What a run leaves in the ledger, key by key: a record or a failure, in version 3 of their schema.
+"""What a run leaves in the ledger, key by key: a record, in version 3 of its schema.
 
-Each is plain JSON and, in Python, the dict of the same shape. Scores are what the task's metric reports, in percent if
+It is plain JSON and, in Python, a dict of the same shape. Scores are what the task's metric reports, in percent if
 they are shares. Keys marked NotRequired are left out where they do not apply; all other keys are always present.
 """
 
@@ -164,19 +164,6 @@ class Record(TypedDict):
     created: str  # when the run finished: UTC, as now() writes it
 
 
-class Failure(TypedDict):
-    """What a failed attempt leaves; the next record of the run removes it."""
-
-    schema: Literal[3]  # SCHEMA
-    attempt: Attempt  # 32 hex digits
-    spec: Spec
-    seed: Count  # of the run
-    error: str  # one line
-    user_error: bool  # whether the input was wrong; false: anything else, which needs the traceback
-    traceback: str  # Python's
-    created: str  # UTC
-
-
 def now() -> str:
     """This second, as `created` wants it."""
     return datetime.now(UTC).strftime(_TIME)
@@ -199,7 +186,7 @@ def check_record(record: Any) -> None:
     """
     hash_ = _check_schema(record, Record, "record")
     if record["spec"]["contents"] is None:
-        raise UserError("record.spec.contents: null. Only a failure may have no contents.")
+        raise UserError("record.spec.contents: null. Give the digests of data, weights and vectors.")
     if record["hash"] != hash_:
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
     if datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS:
@@ -227,11 +214,6 @@ def _check_epochs(record: Any) -> None:
             f"record.epochs.best: {best}, with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score "
             f"of dev {dev:.2f}"
         )
-
-
-def check_failure(failure: Any) -> None:
-    """Raise UserError, naming the key, unless this is a complete failure of this schema."""
-    _check_schema(failure, Failure, "failure")
 
 
 class Copies:

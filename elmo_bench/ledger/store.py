@@ -3,32 +3,20 @@
 import io
 import json
 import os
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger.outcomes import check_stored, check_sums, compact, digest_of, formula
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
-from elmo_bench.ledger.record import (
-    SCHEMA,
-    Copies,
-    Failure,
-    Record,
-    Spec,
-    check_failure,
-    check_record,
-    now,
-    settings_key,
-)
+from elmo_bench.ledger.record import SCHEMA, Copies, Record, check_record
 
 MAX_OUTCOME_BYTES = 2**20
 MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
@@ -39,7 +27,6 @@ class Ledger(NamedTuple):
     """The contents of a ledger. A problem is one line about a file that was skipped."""
 
     records: list[Record]
-    failures: list[tuple[RunPaths, Failure]]
     problems: list[str]
 
 
@@ -53,24 +40,19 @@ def read_all(
     sums: bool = False,
     copies: Copies | None = None,
 ) -> Ledger:
-    """Every record and failure of a ledger, or of these folders of it, each read once and checked in full.
+    """Every record of a ledger, or of these folders of it, each read once and checked in full.
 
-    Both are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
+    They are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
     sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each. copies: gets to know
     all records.
     """
     runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
-    ledger, copies = Ledger([], [], problems), copies or Copies()
+    ledger, copies = Ledger([], problems), copies or Copies()
     for run, names in runs.items():
         try:
             if f"seed{run.seed}.json" in names:  # faster than run.record.name
                 ledger.records.append(read_record_at(run, copies, sums=sums))
-        except UserError as error:
-            problems.append(str(error))
-        try:
-            if f"seed{run.seed}.failed.json" in names:
-                ledger.failures.append((run, read_failure(run.failure)))
         except UserError as error:
             problems.append(str(error))
     return ledger
@@ -103,8 +85,8 @@ def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
 def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
     """Write outcomes (whole numbers from 0, or booleans; at most 1 MiB compressed), then the record.
 
-    Removes the failure of an earlier attempt, also of one that failed before it had read its data. Raises UserError for
-    a record that breaks the schema, for a link and for a full disk; the earlier files are then unchanged.
+    Raises UserError for a record that breaks the schema, for a link and for a full disk; the earlier files are then
+    unchanged.
     """
     check_record(record)
     if record["outcomes"] != digest_of(outcomes):
@@ -116,47 +98,6 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
         record_file.flush()  # a full disk shows before the outcomes are replaced
         with atomic_write(paths.outcomes) as outcomes_file:
             outcomes_file.write(packed)
-    remove_failure(paths)
-    remove_failure(replace(paths, hash=settings_key(record["spec"])))
-
-
-def remove_failure(paths: RunPaths) -> None:
-    """Remove the failure of an earlier attempt, and its folder if nothing else is in it."""
-    paths.failure.unlink(missing_ok=True)
-    with suppress(OSError):
-        paths.folder.rmdir()
-
-
-def write_failure(paths: RunPaths, error: BaseException, *, attempt: str, spec: Spec) -> None:
-    """Leave the error of a failed attempt where the record would have been. Raises UserError for a link."""
-    text = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    user_error = isinstance(error, UserError)
-    failure = Failure(
-        schema=SCHEMA,
-        attempt=attempt,
-        # A NaN among the settings may be why it failed.
-        spec=json.loads(json.dumps(spec, default=str), parse_constant=str),
-        seed=paths.seed,
-        error=redacted(text if user_error or text == type(error).__name__ else f"{type(error).__name__}: {text}"),
-        user_error=user_error,
-        traceback=redacted("".join(traceback.format_exception(error))),
-        created=now(),
-    )
-    put_failure(paths, failure)
-
-
-def put_failure(paths: RunPaths, failure: Failure) -> None:
-    """Write a failure that is complete. Raises UserError, as `write_record` does."""
-    check_failure(failure)
-    paths.refuse_links()
-    with atomic_write(paths.failure) as handle:
-        handle.write(_json(failure))
-
-
-@reader
-def read_failure(path: Path) -> Failure:
-    """The failure in this file. Raises UserError if it is damaged, of another version, or a link."""
-    return _read(path, check_failure)
 
 
 def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:

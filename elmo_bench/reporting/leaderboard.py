@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from elmo_bench.ledger import Failure, RunPaths
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting import cards, curves, encoders, layers, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
@@ -68,7 +67,6 @@ class Leaderboard:
     command: str
     suites: list[Suite]
     selection: Selection
-    failures: Sequence[tuple[RunPaths, Failure]]
 
     @property
     def tables(self) -> list[Table]:
@@ -81,14 +79,7 @@ class Leaderboard:
         return first + [figure for suite in self.suites for section in suite.sections for figure in section.figures]
 
 
-def leaderboard(
-    selection: Selection,
-    failures: Sequence[tuple[RunPaths, Failure]],
-    *,
-    ledger: Path,
-    command: str,
-    costs: Sequence[EncoderCost] = (),
-) -> Leaderboard:
+def leaderboard(selection: Selection, *, ledger: Path, command: str, costs: Sequence[EncoderCost] = ()) -> Leaderboard:
     """Compute every table that the ledger has records for. costs: of encoders, whose gains are shown against them."""
     gain, every = gains_from(ledger), groups(selection.rows)
     order = in_paper_order({group.task for group in every})
@@ -96,7 +87,7 @@ def leaderboard(
     for group in sorted(every, key=lambda group: (group.suite, order.index(group.task))):
         by_suite[group.suite].append(group)
     suites = [_suite(name, own, gain, costs, ledger) for name, own in by_suite.items()]
-    return Leaderboard(command, suites, selection, failures)
+    return Leaderboard(command, suites, selection)
 
 
 def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[EncoderCost], ledger: Path) -> Suite:

@@ -9,7 +9,6 @@ rule of `base/downloads.py`. Without a memo the run does the full work, and writ
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +20,6 @@ from elmo_bench.base.files import atomic_write, sha256_of
 from elmo_bench.base.json import digest, read_json
 from elmo_bench.base.sources import MissingData
 from elmo_bench.ledger import RunPaths
-from elmo_bench.ledger.store import remove_failure
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
@@ -48,17 +46,11 @@ def sources_of(spec: RunSpec, setup: Setup) -> Sources:
 
 
 def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any] | None) -> RunPaths | None:
-    """The paths of the run's record, if it has one on these contents.
-
-    Then the failure of an attempt that could not read its data goes.
-    """
+    """The paths of the run's record, if it has one on these contents."""
     if contents is None:
         return None
     paths = RunPaths(ledger, spec.suite, spec.task, spec.encoder, spec.with_contents(contents).hash, seed)
-    if not paths.record.exists():
-        return None
-    remove_failure(replace(paths, hash=spec.key))
-    return paths
+    return paths if paths.record.exists() else None
 
 
 def contents_of(sources: Sources) -> dict[str, Any] | None:

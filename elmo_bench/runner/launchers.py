@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +24,6 @@ from elmo_bench.__main__ import entry
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import folders
 from elmo_bench.base.machine import available_memory, gpus, resident_memory
-from elmo_bench.ledger.merge import merge
-from elmo_bench.ledger.paths import list_runs
 
 if TYPE_CHECKING:
     from elmo_bench.runner.sweep import PlannedRun
@@ -42,17 +39,16 @@ class Job:
     """One attempt at a run."""
 
     run: "PlannedRun"
-    attempt: str  # 32 hex digits that its record or failure will carry
+    attempt: str  # 32 hex digits that its record will carry
     log: Path  # for what the process prints
     memory: int  # bytes that it is expected to need
-    overwrite: bool = False  # an earlier record is replaced
 
-    def arguments(self, *more: str, threads: int) -> list[str]:
-        """Of `python -m elmo_bench`; the options of the run come first, `more` replace them."""
+    def arguments(self, *, threads: int) -> list[str]:
+        """Of `python -m elmo_bench`."""
         given = any(option.startswith("trainer.threads=") for option in self.run.options)
         share = [] if given else [f"trainer.threads={threads}"]
         included = [part for folder in folders for part in ("--include", str(folder))]
-        return [*included, "run", *self.run.options, *share, *more, "--attempt", self.attempt]
+        return [*included, "run", *self.run.options, *share, "--attempt", self.attempt]
 
 
 class Ended(NamedTuple):
@@ -64,7 +60,7 @@ class Ended(NamedTuple):
     log: Path | None = None  # if it is not the job's
 
 
-def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended | None]:
+def launch(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
     """Run the jobs as `launcher=…` says; yields each as it ends, and None about once a second.
 
     Stops running jobs if it is interrupted. Raises UserError for an unknown launcher, and for a package that it needs.
@@ -75,19 +71,19 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Ite
     package, carry_out = launchers[name]
     if find_spec(package) is None:
         raise UserError(f"launcher={name}: needs {package}. Run pip install 'elmo-bench[{name}]'.")
-    yield from carry_out(jobs, options, ledger)
+    yield from carry_out(jobs, options)
 
 
-def _ended(job: Job, code: int, why: str = "", log: Path | None = None) -> Ended:
+def _ended(job: Job, code: int, log: Path | None = None) -> Ended:
     """From the exit code of a process, which is negative if a signal ended it."""
     if code >= 0:
-        return Ended(job, code, why, log)
+        return Ended(job, code, log=log)
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
     return Ended(job, None, f"killed by {name}{hint}", log)
 
 
-def _local(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator[Ended | None]:
+def _local(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
     """`launcher=local`: child processes, one thread each, as many at once as cores (or GPUs) and memory allow.
 
     They are forked from a process that has imported everything and done nothing (a fork server), since torch takes
@@ -176,7 +172,7 @@ def _end(children: Sequence[BaseProcess]) -> None:
             time.sleep(0.1)
 
 
-def _slurm(jobs: Sequence[Job], options: Mapping[str, Any], _: Path) -> Iterator[Ended | None]:
+def _slurm(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
     """`launcher=slurm`: an array of Slurm jobs through submitit. Nodes and caller share the folder of the ledger.
 
     Jobs that have not ended are cancelled if this process is interrupted.
@@ -218,12 +214,8 @@ def _on_node(arguments: list[str]) -> int:
     return subprocess.run([sys.executable, "-m", "elmo_bench", *arguments], check=False).returncode
 
 
-def _ray(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Iterator[Ended | None]:
-    """`launcher=ray`: tasks of Ray, on this machine or on a cluster. No shared folder: files come back to the ledger.
-
-    A worker writes to a temporary ledger, which holds the records that the caller has of the run (so that a finished
-    run is skipped). The files that the run leaves there, a record or a failure, are merged into the caller's ledger.
-    """
+def _ray(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
+    """`launcher=ray`: tasks of Ray, here or on a cluster. Workers and caller share the folder of the ledger."""
     import ray
 
     cpus = options["cpus"] * options["jobs"] if options["jobs"] and options["address"] is None else None
@@ -236,54 +228,24 @@ def _ray(jobs: Sequence[Job], options: Mapping[str, Any], ledger: Path) -> Itera
     try:
         # A run that dies with its worker is reported; it is not started again.
         task = ray.remote(num_cpus=options["cpus"], num_gpus=options["gpus"], max_retries=0)(_on_worker)
-        given = [(job.arguments(threads=options["cpus"]), _known(ledger, job), str(Path.cwd())) for job in jobs]
+        given = [(job.arguments(threads=options["cpus"]), str(job.log.absolute()), str(Path.cwd())) for job in jobs]
         handles = {task.remote(*arguments): job for arguments, job in zip(given, jobs, strict=True)}
         while handles:
             for done in ray.wait(list(handles), num_returns=1, timeout=POLL)[0]:
                 job = handles.pop(done)
                 try:
-                    code, log, files = ray.get(done)
+                    yield _ended(job, ray.get(done))
                 except ray.exceptions.RayError as error:
-                    yield Ended(job, None, f"Ray: {str(error).strip().splitlines()[0]}")
-                    continue
-                job.log.write_bytes(log)
-                with tempfile.TemporaryDirectory() as folder:
-                    _write(files, folder)
-                    merged = merge(Path(folder), ledger, overwrite=job.overwrite)
-                yield _ended(job, code, "; ".join([*merged.conflicts, *merged.problems]))
+                    yield Ended(job, None, f"Ray: {str(getattr(error, 'cause', error)).strip().splitlines()[0]}")
             yield None
     finally:
         ray.shutdown()  # ends the workers
 
 
-def _known(ledger: Path, job: Job) -> dict[str, bytes]:
-    """The records that the ledger has of this task, encoder and seed: the worker looks for its own."""
-    spec = job.run.spec
-    runs = [] if job.overwrite else list_runs(ledger, suite=spec.suite, task=spec.task, encoder=spec.encoder).runs
-    files = (path for run in runs if run.seed == job.run.seed for path in (run.record, run.outcomes))
-    return {str(path.relative_to(ledger)): path.read_bytes() for path in files if path.is_file()}
-
-
-def _write(files: Mapping[str, bytes], folder: str) -> None:
-    for name, content in files.items():
-        path = Path(folder, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-
-def _on_worker(arguments: list[str], known: dict[str, bytes], here: str) -> tuple[int, bytes, dict[str, bytes]]:
-    """(exit code, what was printed, the files of the run)."""
-    with tempfile.TemporaryDirectory() as folder:
-        _write(known, folder)
-        before = {*Path(folder).rglob("*")}
-        *options, attempt, name = arguments
-        done = subprocess.run(
-            [sys.executable, "-m", "elmo_bench", *options, f"ledger={folder}", attempt, name],
-            cwd=here if Path(here).is_dir() else None,  # options may have relative paths
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        new = (path for path in Path(folder).rglob("*") if path not in before and path.is_file())
-        return done.returncode, done.stdout, {str(path.relative_to(folder)): path.read_bytes() for path in new}
+def _on_worker(arguments: list[str], log: str, here: str) -> int:
+    """In the folder of the caller, since options may have relative paths. Raises OSError if the worker lacks it."""
+    command = [sys.executable, "-m", "elmo_bench", *arguments]
+    with Path(log).open("wb") as file:
+        return subprocess.run(
+            command, cwd=here, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False
+        ).returncode

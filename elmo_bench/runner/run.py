@@ -2,9 +2,6 @@
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +13,6 @@ from elmo_bench.base.files import disk_errors
 from elmo_bench.base.machine import gpus, peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record
-from elmo_bench.ledger.store import remove_failure
 from elmo_bench.runner.finished import contents_of, data_files, finished, remember, sources_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_options
@@ -37,8 +33,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     """The record of this config, and whether it was in the ledger already.
 
     Raises UserError for bad input, HeldElsewhere if another process works on the run, and any error that made it fail.
-    A failed run leaves a failure file where its record would be. That place is not known before data and weights are
-    read: an `attempt` of a sweep that fails earlier leaves the file in the folder that is named by `spec.key`.
+    The record carries the `attempt`.
     """
     check_options(config)
     forget_kernels()
@@ -49,17 +44,15 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         return read_record(done.record), True
     check_here(setup)
     console.print(f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False)
-    early = RunPaths(setup.ledger, spec.suite, spec.task, spec.encoder, spec.key, setup.seed)
     started = time.time()
-    with _failure_file(early if attempt else None, spec, attempt or ""), disk_errors(setup.ledger):
+    with disk_errors(setup.ledger):
         data_files(sources)
         from elmo_bench.runner.prepare import prepare  # with torch, which takes seconds
 
         prepared = prepare(spec, setup)
     remember(sources, prepared.spec.contents or {}, prepared.frozen, started=started)
-    remove_failure(early)  # of an earlier attempt, which failed before its place was known
     spec, attempt = prepared.spec, attempt or ledger.new_attempt()
-    paths = replace(early, hash=spec.hash)
+    paths = RunPaths(setup.ledger, spec.suite, spec.task, spec.encoder, spec.hash, setup.seed)
     with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if paths.record.exists() and not setup.overwrite:  # also if the process that held the lock has finished it
             return read_record(paths.record), True
@@ -75,7 +68,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             group=setup.experiment,
             tags=[spec.suite, spec.task, spec.encoder],
         )
-        with _failure_file(paths, spec, attempt), disk_errors(paths.work), loggers as logs:
+        with disk_errors(paths.work), loggers as logs:
             trained = train(prepared, paths.work, logs=logs)
             scores, outcomes = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
@@ -152,18 +145,6 @@ def _cost(prepared: "Prepared", trained: "Trained") -> Any:
         "tokens_per_second": round(history.tokens / max(spent["train_"][0], 1e-9), 1),
         "peak_memory_mib": round(peak / 2**20, 1),
     }
-
-
-@contextmanager
-def _failure_file(paths: RunPaths | None, spec: RunSpec, attempt: str) -> Iterator[None]:
-    """Write a failure file if the block raises an error."""
-    try:
-        yield
-    except Exception as error:
-        if paths is not None:
-            with suppress(OSError, UserError):  # a full disk, say: the error to report is the first one
-                ledger.write_failure(paths, error, attempt=attempt, spec=spec.to_json())  # type: ignore[arg-type]
-        raise
 
 
 def check_here(setup: Setup) -> None:

@@ -23,7 +23,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.machine import free_cores, gpus
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import Failure, Record, new_attempt, read_all, read_holders, read_record, settings_key
+from elmo_bench.ledger import Record, new_attempt, read_all, read_holders, read_record, settings_key
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
@@ -34,7 +34,7 @@ ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all run
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
 FULL = 2**14  # bytes; with less room on its disk, a log may stay empty
 VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in a shared folder
-STATES = ("done", "running", "failed", "stale", "missing")
+STATES = ("done", "running", "missing")
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def plan(options: Sequence[str]) -> Plan:
     """
     products = sweep(options)
     for values in (values for product in products for values in product):
-        key = _option(values[0]) if values else ""
+        key = _option(values[0])
         if len(values) > 1 and key.split(".")[0] in ONCE:
             raise UserError(f"{key} has {len(values)} values, but all runs of a sweep share it. Give one value.")
 
@@ -96,29 +96,27 @@ def plan(options: Sequence[str]) -> Plan:
         seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
         title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
         runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
-    if not runs:
-        raise UserError("no run: an option has no values")
     shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
     return Plan(list(runs.values()), *shared)
 
 
 def _option(given: str) -> str:
     """`mix.penalty` of `mix.penalty=1` or `+mix.penalty=1`."""
-    return given.partition("=")[0].lstrip("+~")
+    return given.partition("=")[0].lstrip("+")
 
 
 @dataclass(frozen=True)
 class RunState:
     """A planned run and its state in the ledger, one of STATES, or after a sweep: done, skipped, held or failed.
 
-    stale: its record is of an older version of the task, encoder or protocol, or another seed has since been run on
-    other data or weights. skipped: it was in the ledger. held: left to another process.
+    missing: also if another seed has since been run on other data or weights. skipped: it was in the ledger. held:
+    left to another process.
     """
 
     run: PlannedRun
     state: str
     record: Record | None = None  # of a run that is done or skipped
-    note: str = ""  # of a failed run the error, of a running or held one who works on it
+    note: str = ""  # why a run failed, or who works on one that is running or held
     code: int = 0  # of a failed run, for the exit code: 2 bad input, 1 any other failure
 
     @property
@@ -134,12 +132,10 @@ class LedgerState:
         part = {key: getattr(like.spec, key) for key in ("suite", "task", "encoder")} if like else {}
         gc.disable()  # records have no circles, and looking for some in all of them takes longer than reading
         try:
-            records, failures, self.problems = read_all(ledger, **part)
+            records, self.problems = read_all(ledger, **part)
         finally:
             gc.enable()
         self.records = sorted(records, key=lambda record: record["created"])  # the newest last
-        self.failures: list[Failure] = [failure for _, failure in failures]
-        self._errors = {(settings_key(each["spec"]), each["seed"]): each["error"] for each in self.failures}
         self.holders = {  # who works on a run now
             (settings_key(holder["spec"]), holder["seed"]): f"{holder['machine']}, process {holder['pid']}"
             for holder in read_holders(ledger, **part)
@@ -170,19 +166,7 @@ class LedgerState:
         own = [record for record in records if record["seed"] == run.seed]
         if own and own[-1]["spec"]["contents"] == records[-1]["spec"]["contents"]:
             return RunState(run, "done", own[-1])
-        if error := self._errors.get((run.spec.key, run.seed)):
-            return RunState(run, "failed", note=error)
-        made = self._outdated.get((run.spec.identity, run.seed), set()) - others
-        return RunState(run, "stale" if own or made else "missing")
-
-    @cached_property
-    def _outdated(self) -> dict[tuple[str, int], set[str]]:
-        """The sources of the records of any version; takes a while, and is needed only if a run is not done."""
-        specs = {record["hash"]: RunSpec(**record["spec"]) for record in self.records}
-        made: dict[tuple[str, int], set[str]] = defaultdict(set)
-        for record in self.records:
-            made[specs[record["hash"]].identity, record["seed"]].add(_source(record))
-        return made
+        return RunState(run, "missing")
 
     def seconds_left(
         self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
@@ -233,7 +217,7 @@ def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[RunState]:
     console.print(f"logs in {logs}", highlight=False, markup=False)
     jobs = _jobs(plan, runs, logs)
     running = {job.attempt: job for job in jobs}
-    for ended in launch(jobs, options | {"jobs": plan.workers}, plan.ledger):
+    for ended in launch(jobs, options | {"jobs": plan.workers}):
         if ended is not None:
             del running[ended.job.attempt]
             yield look_up(plan.ledger, ended)
@@ -268,14 +252,14 @@ def _jobs(plan: Plan, runs: Sequence[PlannedRun], logs: Path) -> list[Job]:
             costs = (r["cost"] for r in LedgerState(plan.ledger, run).records if r["environment"]["device"] == "cpu")
             peaks[group] = max((cost["peak_memory_mib"] * 2**20 for cost in costs), default=MEMORY)
         log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
-        jobs.append(Job(run, new_attempt(), log, int(peaks[group]), plan.overwrite))
+        jobs.append(Job(run, new_attempt(), log, int(peaks[group])))
     return jobs
 
 
 def look_up(ledger: Path, ended: Ended) -> RunState:
     """What the ledger says of a job that ended. The exit code says only whether there is something to find.
 
-    In this order: what carries our attempt, who works on the run, and a record of an earlier attempt.
+    In this order: the record of our attempt, who works on the run, and a record of an earlier attempt.
     """
     run, attempt = ended.job.run, ended.job.attempt
     deadline = time.monotonic() + VISIBLE
@@ -284,26 +268,24 @@ def look_up(ledger: Path, ended: Ended) -> RunState:
         own = [each for each in state.records if (each["seed"], settings_key(each["spec"])) == (run.seed, run.spec.key)]
         for record in (record for record in own if record["attempt"] == attempt):
             return RunState(run, "done", record)
-        for failure in (failure for failure in state.failures if failure["attempt"] == attempt):
-            return RunState(run, "failed", note=failure["error"], code=2 if failure["user_error"] else 1)
         if ended.code == 0 and (holder := state.holders.get((run.spec.key, run.seed))):
             return RunState(run, "held", note=holder)
         if ended.code == 0 and own:
             return RunState(run, "skipped", own[-1])
         if ended.code != 0 or time.monotonic() > deadline:
-            return RunState(run, "failed", note=_without_trace(ended), code=2 if ended.code == 2 else 1)
+            return RunState(run, "failed", note=_why(ended), code=2 if ended.code == 2 else 1)
         time.sleep(0.5)
 
 
-def _without_trace(ended: Ended) -> str:
-    """Of a process that left neither record nor failure."""
+def _why(ended: Ended) -> str:
+    """Why a process left no record: how it ended, or the last line of its log, which is all there is of bad input."""
     log, why = ended.log or ended.job.log, ended.why
     if not why:
         lines = _lines(log) if log.is_file() else []
         full = not lines and log.is_file() and shutil.disk_usage(log.parent).free < FULL
         last = lines[-1] if lines else "the disk is full" if full else "it printed nothing"
-        why = last if ended.code else f"it ended without a record ({last})"
-    return f"{why}; see {log}"
+        why = redacted(last.removeprefix("elmo-bench run: ")) if ended.code else f"it ended without a record ({last})"
+    return why if ended.code == 2 else f"{why}; see {log}"
 
 
 def _lines(log: Path) -> list[str]:

@@ -6,14 +6,14 @@ may name others of its group that it extends, and `override /GROUP: CHOICE`, whi
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.core.override_parser.types import Glob, Override
-from omegaconf import DictConfig, OmegaConf, open_dict
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from elmo_bench.base.errors import UserError
@@ -66,18 +66,23 @@ def compose(name: str, options: Sequence[str] = (), *, folder: Path = CONF) -> D
 def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list[str]]]:
     """The `key=value`s of every option, in order; the runs of a sweep are their combinations.
 
-    That is one product, or one for each mapping of the `sweep` of `experiment=NAME`. If the mappings list all values of
-    an option that is given too, it selects among their runs; otherwise it replaces theirs. Raises UserError for a
-    malformed option, an unknown experiment or more than one.
+    That is one product, or one for each mapping of the `sweep` of `experiment=NAME`, whose runs have its options and
+    `+experiment=NAME`, the name alone. If the mappings list all values of an option that is given too, it selects among
+    their runs; otherwise it replaces theirs. Raises UserError for a malformed option, an unknown experiment or more
+    than one.
     """
     parsed = parse(options)
-    asked = [each for each in parsed if each.key_or_group == "experiment"] if (folder / "experiment").is_dir() else []
+    asked = [each for each in parsed if each.key_or_group == "experiment" and not each.is_add()]
+    asked = asked if (folder / "experiment").is_dir() else []
     if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
         raise UserError("experiment=…: more than one. Start one sweep for each.")
-    parts = experiment_yaml(asked[0].value(), folder)["sweep"] if asked and asked[0].value() is not None else [{}]
+    name = asked[0].value() if asked else None
+    parts = (
+        [{}] if name is None else [{"+experiment": [name]} | part for part in experiment_yaml(name, folder)["sweep"]]
+    )
     given = [[f"{key}={','.join(map(spelled, values))}" for key, values in part.items()] for part in parts]
-    products = [_product([*asked, *parse(each)], folder) for each in given]
-    for key, values in _product([each for each in parsed if each not in asked], folder).items():
+    products = [_product(parse(each)) for each in given]
+    for key, values in _product([each for each in parsed if each not in asked]).items():
         selects = bool(values) and {value for product in products for value in product.get(key, ())} >= {*values}
         if selects:
             products = [each for each in products if key not in each or {*values} & {*each[key]}]
@@ -87,19 +92,15 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     return [list(product.values()) for product in products]
 
 
-def _product(options: Sequence[Override], folder: Path) -> dict[str, list[str]]:
+def _product(options: Sequence[Override]) -> dict[str, list[str]]:
     """The values of each option by its key; a key that is repeated keeps its position."""
-    return {str(each.get_key_element()): list(_values(each, folder)) for each in options}
+    return {str(each.get_key_element()): _values(each) for each in options}
 
 
-def _values(option: Override, folder: Path) -> Iterator[str]:
+def _values(option: Override) -> list[str]:
     if not option.is_sweep_override():
-        yield str(option.input_line)
-        return
-    swept = option.value()
-    names = swept.filter(choices(option.key_or_group, folder)) if isinstance(swept, Glob) else None
-    for value in option.sweep_string_iterator() if names is None else names:
-        yield f"{option.get_key_element()}={value!s}"
+        return [str(option.input_line)]
+    return [f"{option.get_key_element()}={value!s}" for value in option.sweep_string_iterator()]
 
 
 @reader
@@ -230,22 +231,20 @@ def _loaded(path: Path) -> tuple[DictConfig, list[Any]]:
 
 
 def _one_run(options: Sequence[str], folder: Path) -> list[str]:
-    """With those that an experiment adds; of several sweeps, that of a sweep whose options are all given."""
-    products = sweep(options, folder=folder)
-    if len(products) > 1:
-        given = {str(each.get_key_element()) for each in parse(options)}
-        products = [product for product in products if len(product) == len(given)] or products
-    for values in (values for product in products for values in product if len(values) != 1):
-        key = values[0].partition("=")[0] if values else "a glob"
+    """The options, and those that an experiment adds."""
+    product, *more = sweep(options, folder=folder)
+    if more:
+        raise UserError(
+            f"{product[0][0][1:]} has several sweeps: use `sweep` (run.py -m), which makes the runs of each"
+        )
+    for values in (values for values in product if len(values) > 1):
+        key = values[0].partition("=")[0]
         raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")
-    runs = [[values[0] for values in product] for product in products]
-    if any({*run} != {*runs[0]} for run in runs):
-        raise UserError(f"{runs[0][0]} has {len(runs)} sweeps: use `sweep` (run.py -m), which makes the runs of each")
-    return runs[0]
+    return [value for [value] in product]
 
 
 def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
-    """Carry out `key=value`, `+key=value` or `~key`. Raises UserError and errors of OmegaConf."""
+    """Carry out `key=value` or `+key=value`. Raises UserError and errors of OmegaConf."""
     key = option.key_or_group
     if key in VERSIONS:
         raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
@@ -265,13 +264,9 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     adds = option.is_add() or option.is_force_add()
     if not (isinstance(node, DictConfig) and last in list(node)) and not (adds and parents and parents[0] in OPEN):
         raise UserError(unknown_option(key, plain))
-    if option.is_delete():
-        with open_dict(node):
-            del node[last]
-    else:
-        if not adds:
-            check_kind(option, plain)
-        OmegaConf.update(config, key, option.value(), force_add=adds)
+    if not adds:
+        check_kind(option, plain)
+    OmegaConf.update(config, key, option.value(), force_add=adds)
 
 
 def _check_name(option: Override, config: DictConfig) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, ValueType
 from hydra.errors import OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -30,6 +30,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "a list": (list, ListConfig),
     "values for its parts": (dict, DictConfig),
 }
+_UNREAD = (ValueType.GLOB_CHOICE_SWEEP, ValueType.INTERVAL_SWEEP)
 _EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
 
 
@@ -52,9 +53,10 @@ def parse(options: Sequence[str]) -> list[Override]:
 
 @cache
 def _overrides(given: str) -> list[Override]:
-    """What Hydra makes of an option; nothing if it cannot read it."""
+    """What Hydra makes of an option; nothing if it cannot read it, and for `~key`, `glob(…)` and `interval(…)`."""
     with suppress(OverrideParseException, RecursionError):
-        return [each for each in OverridesParser.create().parse_overrides([given]) if each.key_or_group]
+        read = OverridesParser.create().parse_overrides([given])
+        return [each for each in read if each.key_or_group and not each.is_delete() and each.value_type not in _UNREAD]
     return []
 
 

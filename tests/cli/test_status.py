@@ -1,11 +1,11 @@
-"""`status`: the runs of a sweep that are done, running, failed, stale or missing."""
+"""`status`: the runs of a sweep that are done, running or missing."""
 
 import json
 
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, new_attempt, read_record, run_hash, run_lock, write_failure, write_record
+from elmo_bench.ledger import RunPaths, read_record, run_hash, run_lock, write_record
 from elmo_bench.reporting.console import rows
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -49,14 +49,6 @@ def put(ledger, *options, versions=(), weights="w1", created="2026-01-02T03:04:0
     return paths
 
 
-def fail(ledger, *options, error=None):
-    """The failure of such a run, before it has read its data."""
-    config = compose("config", list(options))
-    spec = RunSpec.of(config)
-    paths = RunPaths(ledger, spec.suite, spec.task, spec.encoder, spec.key, config.seed)
-    write_failure(paths, error or ValueError("no room"), attempt=new_attempt(), spec=spec.to_json())
-
-
 def test_a_run_on_all_of_the_data_is_not_estimated_from_one_on_a_fraction(status, ledger):
     put(ledger, "encoder=none", "lr_scale=2", seconds=60.0)
     put(ledger, "encoder=none", "data.train_fraction=0.1", seconds=6.0)
@@ -66,29 +58,20 @@ def test_a_run_on_all_of_the_data_is_not_estimated_from_one_on_a_fraction(status
 
 
 def test_every_state_is_counted_and_the_time_left_told(status, ledger):
-    """none: 60 s done and a stale one; glove: one failed, one running. glove's time is the task's: 60 s."""
+    """none: 80 s done, and of an older version; glove: one missing, one running. glove's time is the task's: 60 s."""
     put(ledger, "encoder=none", seconds=80.0, dev=[5.0, 5.0, 5.0])
     put(ledger, "encoder=none", "seed=1", versions={"task.version": 0}, seconds=40.0)
-    fail(ledger, "encoder=glove")
     spec = RunSpec.of(compose("config", ["encoder=glove"])).with_contents({"weights": "w"})
     with run_lock(RunPaths(ledger, "open", "ner", "glove", spec.hash, 1), spec=spec.to_json()):
         _, said = status()
-    assert "4 runs: 1 done (0 converged), 1 running, 1 failed, 1 stale; about 3 min left, one after the other" in said
-    assert "failed: task=ner encoder=glove seed=0" in said
-    assert "ValueError: no room" in said
+    assert "4 runs: 1 done (0 converged), 1 running, 2 missing; about 3 min left, one after the other" in said
     assert "running: task=ner encoder=glove seed=1" in said
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines() if line.startswith("|")]
-    assert rows[2:] == [
-        ["open", "ner", "none", "1", "", "", "", "1", ""],
-        ["open", "ner", "glove", "", "", "1", "1", "", ""],
-    ]
+    assert rows[2:] == [["open", "ner", "none", "1", "", "", "1"], ["open", "ner", "glove", "", "", "1", "1"]]
 
 
-def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
+def test_missing_alone_as_run_takes_them(status, ledger):
     put(ledger, "encoder=none")
-    fail(ledger, "encoder=glove", error=KeyError("x"))
-    _, failed = status("--failed")
-    assert failed == f"task=ner encoder=glove seed=0 ledger={ledger}\n  KeyError: 'x'\n"
     _, missing = status("--missing")
     assert status("task=ner", "--missing")[1] == missing  # options before and after a flag
     assert [line.split()[1:3] for line in missing.splitlines() if line.startswith("task=")] == [
@@ -96,14 +79,14 @@ def test_missing_and_failed_alone_as_run_takes_them(status, ledger):
     ]  # fmt: skip
 
 
-def test_a_run_of_an_earlier_protocol_or_weights_is_stale_and_converged_runs_are_counted(status, ledger):
+def test_a_run_of_an_earlier_protocol_or_weights_is_missing_and_converged_runs_are_counted(status, ledger):
     put(ledger, "encoder=none", versions={"protocol": 1})
     put(ledger, "encoder=none", "seed=1", weights="old")
     put(ledger, "encoder=none", "seed=2", created="2026-02-02T03:04:05+00:00")
     put(ledger, "encoder=none", "seed=3", created="2026-02-02T03:04:06+00:00", dev=[0.0, 0.0, 0.0])  # learned nothing
     _, said = status(sweep=("encoder=none", "seed=0,1,2,3"))
-    assert "4 runs: 2 done (1 converged), 2 stale" in said
-    assert "| open  | ner  | none    | 2    | 1         |         |        | 2     |         |" in said
+    assert "4 runs: 2 done (1 converged), 2 missing" in said
+    assert "| open  | ner  | none    | 2    | 1         |         | 2       |" in said
 
 
 @pytest.mark.parametrize("damaged", [1, 25])

@@ -28,7 +28,7 @@ from elmo_bench.encoders.cache import write_layers
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.paths import Holder
-from elmo_bench.ledger.store import put_failure, read_outcomes
+from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.pretraining.encode import Corpus
 from elmo_bench.runner.predict import About, KeptHead, write_head
 from elmo_bench.runner.prepare import Lexicon
@@ -123,14 +123,12 @@ def of_own(task: str) -> list[Case]:
 
 
 def of_ledger(function: str, damaged: str, read: Callable[[Any, RunPaths], Any]) -> Case:
-    """A reader of a ledger with a record, a failure and a cost."""
+    """A reader of a ledger with a record and a cost."""
     reader, record = resolve_name(f"elmo_bench.ledger.{function}"), make_record()
-    kept: Any = {key: record[key] for key in ("schema", "attempt", "spec", "seed", "created")}  # type: ignore
 
     def make(folder: Path) -> None:
         paths = store_record(folder)
         np.savez(paths.outcomes, **joined({"dev": {}, "test": OUTCOMES | {"type:A.gold": np.array([1, 0, 300])}}))
-        put_failure(paths, kept | {"error": "x", "user_error": True, "traceback": "y"})
         write_cost(folder / "costs", make_cost())
 
     return Case(reader=f"elmo_bench.ledger.{function}", make=make, damaged=damaged,
@@ -223,6 +221,5 @@ def cases() -> list[Case]:
         of_ledger("store:read_outcomes", "seed0.npz", lambda read, paths: read(paths)),
         of_ledger("outcomes:check_stored", "seed0.npz", lambda _, paths: types_of(read_outcomes(paths), "test")),
         of_ledger("store:read_all", "*", lambda read, paths: read(paths.ledger)),
-        of_ledger("store:read_failure", "seed0.failed.json", lambda read, paths: read(paths.failure)),
         of_ledger("costs:read_costs", "*", lambda read, paths: read(paths.ledger / "costs")),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from elmo_bench.spec.config import suite_tasks
 from tests.ledger.make_golden import GOLDEN, PROBES
 from tests.runs import ROOT
 
-RECORDS, _, PROBLEMS = read_all(GOLDEN)
+RECORDS, PROBLEMS = read_all(GOLDEN)
 EACH = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["spec"]["task"])
 SPLITS = ("dev", "test")
 UNITS = ("ner", "coref", *PROBES)  # tasks whose slices are of smaller units than items

@@ -3,9 +3,9 @@
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_failure
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock
 from elmo_bench.ledger.merge import merge
-from tests.ledger.records import ATTEMPT, make_record, store_record
+from tests.ledger.records import make_record, store_record
 from tests.runs import files
 
 
@@ -19,28 +19,18 @@ def ours(tmp_path):
     return tmp_path / "ours"
 
 
-def fail(ledger, seed, attempt=ATTEMPT, message="no room"):
-    paths = RunPaths.of(ledger, make_record(seed=seed))
-    write_failure(paths, ValueError(message), attempt=attempt, spec=make_record()["spec"])
-    return paths
-
-
-def test_records_outcomes_heads_and_failures_are_added(theirs, ours):
+def test_records_outcomes_and_heads_are_added(theirs, ours):
     run = store_record(theirs, seed=1)
     run.work.mkdir()
     for name in ("head.safetensors", "test.predictions.conll", "last.ckpt", ".wandb-tmp"):
         (run.work / name).write_bytes(b"x")
     (run.work / "log").mkdir()
     (run.work / "log" / "metrics.csv").write_bytes(b"y")
-    fail(theirs, 2)
     store_record(ours, seed=0)
     merged = merge(theirs, ours)
     added = RunPaths.of(ours, make_record(seed=1))
-    assert (merged.added, [path.seed for path in merged.failures]) == ([added], [2])
-    assert (merged.present, merged.conflicts, merged.problems) == ([], [], [])
-    found = read_all(ours)
-    assert [record["seed"] for record in found.records] == [0, 1]
-    assert [failure["seed"] for _, failure in found.failures] == [2]
+    assert (merged.added, merged.present, merged.conflicts, merged.problems) == ([added], [], [], [])
+    assert [record["seed"] for record in read_all(ours).records] == [0, 1]
     assert read_outcomes(added)["guessed"].tolist() == [0, 3, 255]
     assert added.record.read_bytes() == run.record.read_bytes()
     assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
@@ -100,10 +90,7 @@ def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
 def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, capsys):
     store_record(theirs, seed=0)
     assert main(["merge", str(theirs), "--into", str(ours)]) == 0
-    assert (
-        capsys.readouterr().out
-        == f"{ours}: 1 records added, 0 were present, 0 failures added; 0 conflicts, 0 skipped\n"
-    )
+    assert capsys.readouterr().out == f"{ours}: 1 records added, 0 were present; 0 conflicts, 0 skipped\n"
     store_record(theirs, seed=0, test=1.0)
     assert main(["merge", str(theirs), "--into", str(ours)]) == 1
     assert "which is kept" in capsys.readouterr().err

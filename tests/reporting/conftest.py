@@ -23,7 +23,7 @@ def board():
     """`board(ledger, costs) -> Leaderboard`."""
 
     def board(ledger, costs=()):
-        return leaderboard(select(read_all(ledger).records), [], ledger=ledger, command="", costs=costs)
+        return leaderboard(select(read_all(ledger).records), ledger=ledger, command="", costs=costs)
 
     return board
 

@@ -6,8 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, run_lock, write_failure, write_record
+from elmo_bench.ledger import RunPaths, run_lock, write_record
 from elmo_bench.runner.launchers import begin_child
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -30,10 +29,9 @@ def child(arguments: list[str], log: str, gpu: str, share: float) -> None:
         time.sleep(0.5)
         write(run, spec, attempt, started=started)
     elif config.seed == FAILED:
-        fail(run, spec, attempt, ValueError("no such layer"))
-        sys.exit(1)
+        raise ValueError("no such layer")
     elif config.seed == USER_ERROR:
-        fail(run, spec, attempt, UserError("vectors.txt: no such file"))
+        print("elmo-bench run: vectors.txt: no such file", file=sys.stderr)
         sys.exit(2)
     elif config.seed == KILLED:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -56,9 +54,3 @@ def write(run: RunPaths, spec: RunSpec, attempt: str, *, started: float = 0.0) -
     record = make_record(spec=complete.to_json(), hash=complete.hash, seed=run.seed, attempt=attempt)
     record["cost"] |= {"seconds": time.time() - started, "peak_memory_mib": started}
     write_record(run, record, OUTCOMES)
-
-
-def fail(run: RunPaths, spec: RunSpec, attempt: str, error: Exception) -> None:
-    """Before the data were read."""
-    early = RunPaths(run.ledger, run.suite, run.task, run.encoder, spec.key, run.seed)
-    write_failure(early, error, attempt=attempt, spec=spec.to_json())

@@ -50,5 +50,9 @@ def test_other_data_weights_and_vectors_are_other_runs_of_a_sweep(swept):
 
 
 def test_a_sweep_that_is_started_as_a_run_is_one_line(main_job, capsys):
-    assert main_job("experiment=table2") == 2
-    assert "task has 2 values: use `sweep` (run.py -m), which makes a run of each\n" in capsys.readouterr().err
+    for given, why in (
+        ("experiment=table2", "experiment=table2 has several sweeps"),
+        ("seed=0,1", "seed has 2 values"),
+    ):
+        assert main_job(given) == 2
+        assert f"{why}: use `sweep` (run.py -m), which makes" in capsys.readouterr().err

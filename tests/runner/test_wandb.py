@@ -26,8 +26,7 @@ def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
     debug = ["logger=wandb", "experiment=debug", "task.training.epochs=3"]
     assert main_job(*small(*debug, "task.training.optimizer.lr=1e30", encoder="none")) == 2
     assert main_job(*small(*debug, "task.training.optimizer.lr=0.001", encoder="none")) == 0
-    ledger = read_all(tmp_path / "runs")
-    assert (len(ledger.records), len(ledger.failures)) == (1, 1)
+    assert len(read_all(tmp_path / "runs").records) == 1
     folders = list((tmp_path / "runs").rglob("offline-run-*"))
     assert len([folder for folder in folders if folder.is_dir()]) == 2
     assert len({folder.parents[1] for folder in folders}) == 2  # each in its own run's folder

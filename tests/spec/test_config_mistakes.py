@@ -30,6 +30,9 @@ from elmo_bench.spec.config import compose, sweep
         ("logger=nan", "logger=nan: unknown logger"),
         ("task.head.name=other", "task.head.name=other: a name that comes with task="),
         ("=1", "is not a valid option: write key=value"),
+        ("~mix.penalty", "is not a valid option: write key=value"),
+        ("encoder=glob(elmo_*)", "encoder=glob(elmo_*): unknown encoder"),
+        ("seed=interval(0,1)", "is not a valid option: write key=value"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
@@ -98,10 +101,8 @@ def test_options_may_be_added_where_something_reads_them():
     assert plan(["+data.max_train=5", "+launcher.extra.account=mine", "+task.training.ema.decay=0.9"]).runs
 
 
-@pytest.mark.parametrize(
-    ("given", "count"), [("seed=range(0,3)", 3), ("seed=choice(1,2)", 2), ("encoder=glob(elmo_*)", 4)]
-)
-def test_a_range_a_choice_and_a_glob_are_sweeps(given, count):
+@pytest.mark.parametrize(("given", "count"), [("seed=range(0,3)", 3), ("seed=choice(1,2)", 2)])
+def test_a_range_and_a_choice_are_sweeps(given, count):
     [[values]] = sweep([given])
     assert len(values) == count
 

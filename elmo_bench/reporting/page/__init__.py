@@ -189,10 +189,6 @@ def _content(board: Leaderboard, said: Mapping[str, Findings]) -> dict[str, Any]
         "counted": counted,
         "stems": {figure.stem for figure in board.figures},
         "older": [superseded(*pair) for pair in board.selection.superseded],
-        "failed": [
-            (run.failure.relative_to(run.ledger).as_posix(), failure["created"], failure["error"])
-            for run, failure in board.failures
-        ],
     }
 
 
