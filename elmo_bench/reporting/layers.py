@@ -49,18 +49,12 @@ def weights(experiment: Experiment, suite: str, groups: Sequence[Group], gain: G
 
 
 def learned(groups: Sequence[Group]) -> list[Mix]:
-    """For each group, encoder and place the learned weights of the default run.
-
-    If the default run has no mix at that place, another run's are used that differs in the place alone.
-    """
+    """For each group, encoder and place the learned weights of the default run."""
     mixes: list[Mix] = []
     for group in (group for group in groups if not group.basis.fraction):
         rows = [r for r in group.rows if r.spec.settings.get("mix") == "scalar" and VECTORS not in r.changes]
-        rows = [r for r in rows if r.variation.keys() <= {"place"}]
-        rows.sort(key=lambda row: (bool(row.variation), row.variation.get("place") != "both", row.label))
-        every = [mix for row in rows for mix in mixes_of(group, row)]
-        own = {(mix.row.encoder, mix.place): mix for mix in reversed(every)}
-        mixes += [own[key] for key in sorted(own)]
+        every = [mix for row in rows if not row.variation for mix in mixes_of(group, row)]
+        mixes += sorted(every, key=lambda mix: (mix.row.encoder, mix.place))
     return mixes
 
 

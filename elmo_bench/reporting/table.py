@@ -94,17 +94,10 @@ def spread(summary: Summary, *, run: str | None = None, mark: str = "", hint: st
 
 
 def scores(row: Row, metric: str, *splits: str) -> Line:
-    """The line of a row: mean ± sd of its main score on these splits, by default dev and test, and its seeds.
-
-    The 95 % interval over seeds is in the values and the hint.
-    """
+    """The line of a row: mean ± sd of its main score on these splits, by default dev and test, and its seeds."""
     line: Line = {ROW: row}
     for split in splits or ("dev", "test"):
-        summary = row.summary(split)
-        low, high = summary.interval or (None, None)
-        hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
-        cell = spread(summary, mark=row.mark, hint=hint, low=low, high=high, converged=row.converged)
-        line[f"{split} {metric}"] = cell
+        line[f"{split} {metric}"] = spread(row.summary(split), mark=row.mark, converged=row.converged)
     return line | {"seeds": seeds(row)}
 
 
