@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -31,8 +32,7 @@ from elmo_bench.base.reading import reader
 from elmo_bench.ledger.record import Record, Spec
 from elmo_bench.ledger.schema import check
 
-_NAME = re.compile(r"\w[\w.+=-]*")
-_HASH = re.compile(r"[0-9a-f]{12}")
+_PLACE = re.compile(r"(\w[\w.+=-]*/){3}[0-9a-f]{12}/\d+")
 _ENTRY = re.compile(r"\.?seed(0|[1-9]\d{0,17})(\..+)?", re.DOTALL)  # a leading dot: left by a killed atomic_write
 
 
@@ -48,17 +48,12 @@ class RunPaths:
     seed: int
 
     def __post_init__(self) -> None:
-        for key in ("suite", "task", "encoder"):
-            name = getattr(self, key)
-            if not isinstance(name, str) or not _NAME.fullmatch(name):
-                raise UserError(
-                    f"{key}={name!r}: cannot name a folder of the ledger. Use letters, digits and _ . + = - "
-                    "with a letter or digit first."
-                )
-        if not isinstance(self.hash, str) or not _HASH.fullmatch(self.hash):
-            raise UserError(f"hash={self.hash!r}: not the hash of a run, which is 12 hex digits")
-        if type(self.seed) is not int or self.seed < 0:
-            raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
+        place = f"{self.suite}/{self.task}/{self.encoder}/{self.hash}/{self.seed}"
+        if not _PLACE.fullmatch(place):
+            raise UserError(
+                f"{place!r}: not suite/task/encoder/hash/seed of a run. Names have letters, digits and _ . + = -; "
+                "the first is a letter or a digit."
+            )
 
     @classmethod
     def of(cls, ledger: Path, record: Record) -> Self:
@@ -136,35 +131,25 @@ def list_runs(
 
     There are none if the folder does not exist. Links are not followed, but listed as problems. Opens no file.
     """
-    runs: dict[RunPaths, set[str]] = {}
+    runs: dict[RunPaths, set[str]] = defaultdict(set)
     problems: list[str] = []
-    wanted = (suite, task, encoder, None)
 
-    def visit(folder: str, *place: str) -> None:
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            problems.append(f"{folder}: cannot be read ({error.strerror or error})")
-            return
-        seeds: dict[int, set[str]] = {}
-        for entry in entries:
-            of_run = _ENTRY.fullmatch(entry.name) if len(place) == len(wanted) else None
-            if not of_run and (len(place) == len(wanted) or wanted[len(place)] not in (None, entry.name)):
-                continue
-            if entry.is_symlink():
-                problems.append(f"{entry.path}: a symbolic link, which a ledger does not follow")
-            elif of_run:
-                seeds.setdefault(int(of_run[1]), set()).add(entry.name)
-            elif entry.is_dir():
-                visit(entry.path, *place, entry.name)
+    def failed(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            problems.append(f"{error.filename}: cannot be read ({error.strerror or error})")
+
+    for folder, folders, files in os.walk(ledger, onerror=failed):
+        place = Path(folder).relative_to(ledger).parts
+        names, wanted = sorted([*folders, *files]), (suite, task, encoder, None, None)[len(place)]
+        kept = [name for name in names if (_ENTRY.fullmatch(name) if len(place) == 4 else wanted in (None, name))]
+        links = {name for name in kept if Path(folder, name).is_symlink()}
+        problems += [f"{folder}/{name}: a symbolic link, which a ledger does not follow" for name in sorted(links)]
+        folders[:] = [name for name in kept if name in folders and name not in links] if len(place) < 4 else []
         with suppress(UserError):  # somebody else's folder
-            for seed in sorted(seeds):
-                runs[RunPaths(ledger, *place, seed)] = seeds[seed]  # type: ignore[call-arg, arg-type]
-
-    visit(str(ledger))
-    return Listing(runs, problems)
+            for name in kept if len(place) == 4 else ():
+                if name not in links:
+                    runs[RunPaths(ledger, *place, int(_ENTRY.fullmatch(name)[1]))].add(name)  # type: ignore[call-arg, arg-type, index]
+    return Listing({run: runs[run] for run in sorted(runs)}, problems)
 
 
 PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment

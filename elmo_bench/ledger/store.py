@@ -66,9 +66,6 @@ def read_all(
         try:
             if f"seed{run.seed}.json" in names:  # faster than run.record.name
                 ledger.records.append(read_record_at(run, copies, sums=sums))
-        except UserError as error:
-            problems.append(str(error))
-        try:
             if f"seed{run.seed}.failed.json" in names:
                 ledger.failures.append((run, read_failure(run.failure)))
         except UserError as error:
