@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
@@ -40,28 +39,26 @@ def main(arguments: list[str]) -> int:
     selection = select(read.records)
     print_problems("compare", [*read.problems, *selection.unknown])
     rows, where = [row for row in selection.rows if not row.variation], []
+    if not rows:
+        raise UserError(
+            f"{options.ledger}: no run to compare. Runs that change an option, such as epochs, are left out."
+        )
     for option in ("suite", "size"):
-        value = getattr(options, option) or _only(option, {getattr(row.spec, option) for row in rows}, options.ledger)
+        known = sorted({getattr(row.spec, option) for row in rows})
+        if not getattr(options, option) and len(known) > 1:
+            raise UserError(f"{options.ledger} has runs of --{option} {' and '.join(known)}. Give one of them.")
+        value = getattr(options, option) or known[0]
         rows = [row for row in rows if getattr(row.spec, option) == value]
         where.append(f"{option} {value}")
     chosen = _chosen(rows, encoders)
     if not chosen:
-        known = ", ".join(sorted({row.encoder for row in rows})) or "none"
+        others = ", ".join(sorted({row.encoder for row in rows})) or "none"
         raise UserError(
             f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {', '.join(where)}. "
-            f"Encoders with runs that change nothing else: {known}."
+            f"Encoders with runs that change nothing else: {others}."
         )
     (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), ", ".join(where))
     return int(bool(read.problems))
-
-
-def _only(option: str, known: set[str], ledger: Path) -> str:
-    """The one value that the runs have. Raises UserError if they have several, or if there is no run."""
-    if not known:
-        raise UserError(f"{ledger}: no run to compare. Runs that change an option, such as epochs, are left out.")
-    if len(known) > 1:
-        raise UserError(f"{ledger} has runs of --{option} {' and '.join(sorted(known))}. Give one of them.")
-    return known.pop()
 
 
 def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str, Row]]:

@@ -9,7 +9,6 @@ machines if its server does (NFS from version 4, Lustre mounted with `flock`). A
 run ends in one line. The locked file says who holds the lock; filelock (from version 4) leaves its content alone.
 """
 
-import errno
 import json
 import os
 import platform
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from filelock import FileLock, Timeout, lock_descriptor
+from filelock import FileLock, Timeout
 from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
@@ -139,20 +138,23 @@ def list_runs(
             problems.append(f"{error.filename}: cannot be read ({error.strerror or error})")
 
     for folder, folders, files in os.walk(ledger, onerror=failed):
-        place = Path(folder).relative_to(ledger).parts
-        names, wanted = sorted([*folders, *files]), (suite, task, encoder, None, None)[len(place)]
-        kept = [name for name in names if (_ENTRY.fullmatch(name) if len(place) == 4 else wanted in (None, name))]
-        links = {name for name in kept if Path(folder, name).is_symlink()}
+        place, names = Path(folder).relative_to(ledger).parts, sorted([*folders, *files])
+        if len(place) < 4:
+            wanted = (suite, task, encoder, None)[len(place)]
+            names = [name for name in names if wanted in (None, name)]
+        else:
+            names = [name for name in names if _ENTRY.fullmatch(name)]
+        links = {name for name in names if Path(folder, name).is_symlink()}
         problems += [f"{folder}/{name}: a symbolic link, which a ledger does not follow" for name in sorted(links)]
-        folders[:] = [name for name in kept if name in folders and name not in links] if len(place) < 4 else []
+        folders[:] = sorted({*folders} & {*names} - links) if len(place) < 4 else []
         with suppress(UserError):  # somebody else's folder
-            for name in kept if len(place) == 4 else ():
-                if name not in links:
-                    runs[RunPaths(ledger, *place, int(_ENTRY.fullmatch(name)[1]))].add(name)  # type: ignore[call-arg, arg-type, index]
+            for name in () if len(place) < 4 else (name for name in names if name not in links):
+                seed = int(_ENTRY.fullmatch(name)[1])  # type: ignore[index]
+                runs[RunPaths(ledger, *place, seed)].add(name)  # type: ignore[call-arg, arg-type]
     return Listing({run: runs[run] for run in sorted(runs)}, problems)
 
 
-PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment
+PATIENCE = 0.2  # seconds: `holder_of` takes the lock for a moment
 MAX_BYTES = 2**20
 
 
@@ -203,26 +205,18 @@ def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
         yield
 
 
-def is_held(paths: RunPaths) -> bool:
-    """Whether a process works on this run now. Changes nothing, but takes the lock for a moment.
-
-    In a ledger that this user can only read, a lock file counts as held.
-    """
-    try:
-        file = os.open(paths.lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:  # there is none, or a link
-        return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-    try:
-        return not lock_descriptor(file, blocking=False)
-    except OSError:
-        return True
-    finally:
-        os.close(file)  # frees it
-
-
 def holder_of(paths: RunPaths) -> Holder | None:
-    """The process that works on this run now; None if there is none, and if its file does not say."""
-    return read_holder(paths.lock) if is_held(paths) else None
+    """The process that works on this run now; None if there is none, and if its file does not say.
+
+    Takes the lock for a moment. In a ledger that this user can only read, a lock file counts as held.
+    """
+    if paths.lock.is_symlink() or not paths.lock.exists():
+        return None
+    try:
+        with FileLock(paths.lock, timeout=0, fallback_to_soft=False):
+            return None
+    except OSError:  # a timeout among them
+        return read_holder(paths.lock)
 
 
 @reader

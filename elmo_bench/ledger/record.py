@@ -273,7 +273,8 @@ def _wrong(record: Record) -> float:
     main = {split: own["overall"][record["metric"]] for split, own in scores.items()}
     if always or not any(main.values()):
         return 0
-    return sum(record["data"]["counts"][split] * (1 - score / 100) for split, score in main.items())
+    counts: Any = record["data"]["counts"]
+    return sum(counts[split] * (1 - score / 100) for split, score in main.items())
 
 
 def _check_schema(content: Any, hint: Any, name: str) -> str:
