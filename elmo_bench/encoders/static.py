@@ -148,8 +148,8 @@ def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.nda
     words, vectors = _read(content.path, keep)
     content.check()
     with contextlib.suppress(UserError):  # a cache is never needed
-        text = "\n".join(words).encode(errors="surrogatepass")
-        write_arrays(cached, {"words": np.frombuffer(text, np.uint8), "vectors": vectors}, content.path.name)
+        lines = np.frombuffer("\n".join(words).encode(errors="surrogatepass"), np.uint8)
+        write_arrays(cached, {"words": lines, "vectors": vectors}, content.path.name)
     return words, vectors
 
 

@@ -141,7 +141,10 @@ FULL = OSError(28, "Can't write data (errno = 28, error message = 'No space left
     ("raised", "end"),
     [
         (KeyboardInterrupt(), (130, "", "elmo-bench embed: stopped, and nothing is written\n")),
-        (FULL, (2, "", "elmo-bench embed: out.h5: No space left on device. Free some space, or choose another place.\n")),
+        (
+            FULL,
+            (2, "", "elmo-bench embed: out.h5: No space left on device. Free some space, or choose another place.\n"),
+        ),
     ],
 )
 def test_what_ends_a_run_ends_it_in_a_line_and_leaves_no_file(embed, tmp_path, monkeypatch, raised, end):

@@ -24,7 +24,8 @@ def path(tmp_path):
 
 
 def test_a_compact_file_is_read_back_as_written(path):
-    save_file({"vectors": VECTORS, "words": _packed("\n".join(WORDS).encode())}, path, {"about": '{"origin": "a test"}'})
+    about = {"about": '{"origin": "a test"}'}
+    save_file({"vectors": VECTORS, "words": _packed("\n".join(WORDS).encode())}, path, about)
     words, vectors, metadata, ngrams = read_compact(path)
     assert (words, metadata, ngrams) == (WORDS, {"origin": "a test"}, None)
     assert vectors.dtype == np.float32
