@@ -8,7 +8,6 @@ import hashlib
 import io
 import lzma
 import os
-import re
 import uuid
 import zipfile
 import zlib
@@ -81,7 +80,8 @@ class _Xz(io.RawIOBase):
     def _unpacked(path: Path) -> Iterator[bytes]:
         stream = lzma.LZMADecompressor(memlimit=_MEMORY)
         with path.open("rb") as file:
-            for packed in iter(partial(file.read, 2048), b""):  # at most 15 MiB of text, usually 7 KiB
+            for block in iter(partial(file.read, 2048), b""):  # at most 15 MiB of text, usually 7 KiB
+                packed = block
                 while packed:
                     if stream.eof and (packed := packed.lstrip(b"\0")):
                         stream = lzma.LZMADecompressor(memlimit=_MEMORY)
@@ -196,14 +196,6 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove what processes that were killed in `atomic_write` left anywhere in a folder that nobody else writes to."""
-    for path in folder.rglob(".*"):
-        if re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) and path.is_file():
-            with contextlib.suppress(OSError):
-                path.unlink()
 
 
 def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:

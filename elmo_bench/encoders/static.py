@@ -97,8 +97,7 @@ def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarr
 def _parse(path: Path, wanted: Collection[str] | None) -> tuple[list[str], np.ndarray, NGrams | None]:
     """The words of a file that are wanted, their vectors, and its n-gram vectors."""
     if path.suffix == ".safetensors":
-        words, vectors, _, ngrams = read_compact(path, wanted)
-        return words, vectors, ngrams
+        return read_compact(path, wanted)
     if is_fasttext(path):
         return read_fasttext(path, wanted)
     return *(read_word2vec if path.name.endswith(BINARY) else read_text)(path, wanted), None
