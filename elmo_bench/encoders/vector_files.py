@@ -80,15 +80,11 @@ class NGrams:
 def ngrams_of(word: str, shortest: int, longest: int) -> list[bytes]:
     """The n-grams of `<word>` in UTF-8; of a longer word, of its first LONGEST_WORD characters. A boundary is none."""
     text = f"<{word[:LONGEST_WORD]}>"
-    spans = (
-        (start, start + size)
+    return [
+        text[start : start + size].encode(errors="surrogatepass")
         for start in range(len(text))
         for size in range(shortest, min(longest, len(text) - start) + 1)
-    )
-    return [
-        text[start:end].encode(errors="surrogatepass")
-        for start, end in spans
-        if end - start > 1 or 0 < start < len(text) - 1
+        if size > 1 or 0 < start < len(text) - 1
     ]
 
 
