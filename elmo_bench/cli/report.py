@@ -29,9 +29,6 @@ def main(arguments: list[str]) -> int:
     # Without the folders, which may be of this machine alone.
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
     board = leaderboard(selection, ledger=options.ledger, command=command, costs=costs)
-    apart = [group.name for suite in board.suites for group in suite.listed if group.note]
-    if apart:
-        print(f"in tables of their own: {'; '.join(apart)}", file=sys.stderr)
     said = read_findings(board, options.out)
     for problem in [*problems, *(line for own in said.values() for line in own.untrue)]:
         print(f"elmo-bench report: {problem}", file=sys.stderr)

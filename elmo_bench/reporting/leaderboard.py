@@ -46,7 +46,6 @@ class Suite:
 
     name: str
     groups: Sequence[Group]
-    listed: list[Group]  # those with a table of all runs
     headline: str  # what the main experiment shows
     picture: Drawing | None
     table1: Table | None
@@ -110,12 +109,11 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
     parts += [
         _section("worth", cards.TITLE, "", cards.worth(suite, known), newest),
         _section("slices", "Slices of test", "", (slices.made(suite, groups, ledger), []), newest),
-        _section("runs", "All runs", "", ([_runs(group, gain) for group in listed(groups)], []), groups),
+        _section("runs", "All runs", "", ([_runs(group, gain) for group in groups], []), groups),
     ]
     return Suite(
         suite,
         groups,
-        listed(groups),
         encoders.headline(encoders.leading(main, picked), picked),
         encoders.picture(main, suite, picked),
         encoders.table1(main, suite, picked) if picked else None,
@@ -137,19 +135,6 @@ def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
     kept = {row.spec.protocol for row in newest}
     cut = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol in kept)) for group in own]
     return [group for group in cut if group.rows]
-
-
-def listed(groups: Sequence[Group]) -> list[Group]:
-    """The groups without those whose runs are all points of a learning curve."""
-    curves = [experiment for experiment in map(Experiment.load, experiments()) if experiment.layout == "fractions"]
-    whole = {(group.suite, group.task) for group in groups if not group.basis.fraction}
-    return [
-        group
-        for group in groups
-        if not group.basis.fraction
-        or (group.suite, group.task) not in whole
-        or not all(any(curve.variant_of(row.spec) for curve in curves) for row in group.rows)
-    ]
 
 
 def _runs(group: Group, gain: Gains) -> Table:

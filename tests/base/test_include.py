@@ -12,7 +12,6 @@ import elmo_bench.encoders
 import elmo_bench.tasks
 from elmo_bench.__main__ import main
 from elmo_bench.base import include as include_module
-from elmo_bench.base.errors import UserError
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
@@ -53,8 +52,6 @@ def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
     assert spec.changes == {}
     assert spec.command(0) == "elmo-bench run task=ner encoder=elmo suite=clinic size=cpu seed=0"
     assert RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"])).label == "mix=last"
-    with pytest.raises(UserError, match=r"^task\.data\.clinic=\[1\]: give a mapping with the source and its options$"):
-        RunSpec.of(compose("config", ["task=ner", "suite=clinic", "~task.data.clinic", "+task.data.clinic=[1]"]))
 
 
 @pytest.fixture

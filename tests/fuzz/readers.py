@@ -207,7 +207,8 @@ def of_arrays() -> list[Case]:
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("base.arrays:read_arrays", lambda path: arrays.write_arrays(path, {"a": vectors}, "of words"), tensors),
         one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
-        one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: torch.ones(2, 4, 3)}, max_bytes=1e9),
+        one("encoders.cache:read_layers",
+            lambda path: write_layers(path, {"1" * 32: torch.ones(2, 4, 3)}, max_bytes=1e9),
             tensors, lambda read, path: read(path, {"1" * 32})),
     ]  # fmt: skip
 
