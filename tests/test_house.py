@@ -35,7 +35,7 @@ LONGEST = 300  # lines of a file
 OWN_FILES = {
     "__main__", "base/downloads", "base/machine", "cli/run", "elmo/export", "elmo/pretrained",
     "ledger/merge", "reporting/page/__init__", "reporting/cards", "reporting/console",
-    "cli/run", "runner/finished", "runner/sweep", "text/sample", "training/loggers",
+    "runner/finished", "runner/sweep", "text/sample", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("

@@ -73,7 +73,7 @@ def test_what_the_pages_show_keeps_the_contract(folder, capsys):
     code, lines = checked(folder, capsys)
     assert [line for line in lines if not line.startswith("ok ")] == []
     assert code == 0
-    assert len(lines) == 23
+    assert len(lines) == 15
 
 
 BROKEN = [  # module, what is replaced, by what, and what the line says

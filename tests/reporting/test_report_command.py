@@ -101,7 +101,7 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
     assert "<img" not in page
 
 
-def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(run, tmp_path):
+def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(run, tmp_path, request):
     for encoder in ("glove", "elmo"):
         add(tmp_path / "runs", "ner", encoder, 0)
     run()
@@ -109,6 +109,7 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
     assert {path.suffix for path in first} == {".md", ".html", ".csv", ".tex", ".svg", ".png"}
     run()
     assert {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")} == first
+    request.getfixturevalue("undrawn")
     own = {tmp_path / "results" / name for name in ("figures/mine.png", "tables/mine.csv", "tables/linked.csv")}
     for path in own:
         path.write_text("a person's")

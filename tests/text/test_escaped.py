@@ -105,7 +105,7 @@ def test_labels_of_texts(path):
     assert of("snli")[1].score_files(path) == of("snli")[1].score([pair.gold for pair in pairs], predicted)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])
 @pytest.mark.parametrize("labels", [["NN", "X Y", "a\xa0b"], [1, 0], [True, False]])
 def test_tables_of_the_users_own(tmp_path, ending, labels):
     """Tokens and tags in lists, of text, numbers or switches: what `write` wrote is read, in any form."""
