@@ -22,6 +22,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Mapping
+from importlib.util import find_spec
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
@@ -54,6 +55,14 @@ def formula(name: str, task: str = "") -> Formula:
         f"formula {name}: no task here has it, so outcomes cannot be tested. Give the folder of the task: "
         "--include FOLDER."
     )
+
+
+def check_metric(name: str, task: str) -> None:
+    """Raise UserError if the task is installed and calls its main score otherwise: tables show the name."""
+    if task.isidentifier() and find_spec(f"elmo_bench.tasks.{task}"):
+        own = importlib.import_module(f"elmo_bench.tasks.{task}.metric").Metric.main
+        if name != own:
+            raise UserError(f"record.metric: {name!r:.60} is not the main score of {task}, which is {own}")
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows

@@ -58,9 +58,9 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             return read_record(paths.record), True
         from elmo_bench.runner.evaluate import evaluate
         from elmo_bench.runner.train import train
-        from elmo_bench.training.loggers import open_logger
+        from elmo_bench.training.loggers import open_loggers
 
-        logger = open_logger(
+        loggers = open_loggers(
             setup.logger,
             work=paths.work,
             title=prepared.title,
@@ -68,8 +68,8 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             group=setup.experiment,
             tags=[spec.suite, spec.task, spec.encoder],
         )
-        with disk_errors(paths.work), logger as log:
-            trained = train(prepared, paths.work, log=log)
+        with disk_errors(paths.work), loggers as logs:
+            trained = train(prepared, paths.work, logs=logs)
             scores, outcomes = evaluate(prepared, trained, paths.work)
             return record(prepared, trained, scores, outcomes, paths, attempt=attempt), False
 
@@ -156,7 +156,7 @@ def check_here(setup: Setup) -> None:
             raise UserError("trainer.accelerator: a GPU for the head, but not for the encoder. Use trainer=gpu.")
     for option, module, wanted in (
         ("encoder=hf", "transformers", any(each.get("kind") == "hf" for each in setup.encoders.values())),
-        ("logger=tensorboard", "tensorboard", setup.logger.get("name") == "tensorboard"),
+        ("logger=tensorboard", "tensorboard", "tensorboard" in str(setup.logger.get("name"))),
     ):
         if wanted and find_spec(module) is None:
             extra = option.partition("=")[2]

@@ -1,5 +1,6 @@
 """Step 2 of a run: build its head around the frozen parts and train it, or resume the training of a killed run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ class Trained:
     trainer: pl.Trainer | None = None
 
 
-def train(prepared: Prepared, work: Path, *, log: Logger | None = None) -> Trained:
+def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Trained:
     """Train the run's head until its epochs end, or its patience if it has any, with checkpoints in `work`.
 
     A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses, and if the loss is not finite.
@@ -61,7 +62,7 @@ def train(prepared: Prepared, work: Path, *, log: Logger | None = None) -> Train
         reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
         callbacks=[RandomState(), *averages, trained.history, progress, *patience, Checkpoints(work, trained.history)],
         plugins=[AtomicCheckpoints()],
-        logger=log or False,
+        logger=list(logs) or False,
         log_every_n_steps=10,
         enable_progress_bar=False,
         enable_model_summary=False,

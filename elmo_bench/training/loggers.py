@@ -1,5 +1,6 @@
-"""Loggers by name: `conf/logger`."""
+"""Loggers by name: `conf/logger`; several at once with a plus: `logger.name=csv+tensorboard`."""
 
+import inspect
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,21 +15,28 @@ from elmo_bench.training.optimisers import construct
 
 
 @contextmanager
-def open_logger(options: Mapping[str, Any], **run: Any) -> Iterator[Logger | None]:
-    """The logger that `options["name"]` names; closed when the block ends, as failed if it raises. Raises UserError.
+def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger]]:
+    """The loggers that `options["name"]` names, none for `none`; closed when the block ends, as failed if it raises.
 
-    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`.
+    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`. Each logger gets the
+    options that it has; with one alone, an option that it lacks raises UserError.
     """
-    logger = construct("logger", LOGGERS, {**run, **options})
+    names = str(options["name"]).split("+")
+    loggers: list[Logger] = []
+    for name in names:
+        known = inspect.signature(LOGGERS[name]).parameters if len(names) > 1 and name in LOGGERS else options
+        own = {key: value for key, value in options.items() if key in known} | {"name": name}
+        loggers += filter(None, [construct("logger", LOGGERS, {**run, **own})])
     failed = True
     try:
-        yield logger
+        yield loggers
         failed = False
     finally:
-        if isinstance(logger, WandbLogger):
-            logger.experiment.finish(exit_code=int(failed))
-        elif logger is not None:
-            logger.finalize("failed" if failed else "success")
+        for logger in loggers:
+            if isinstance(logger, WandbLogger):
+                logger.experiment.finish(exit_code=int(failed))
+            else:
+                logger.finalize("failed" if failed else "success")
 
 
 def csv(*, work: Path, **_: Any) -> Logger:

@@ -14,6 +14,7 @@ from elmo_bench.ledger import RunPaths, of_split, read_all, read_outcomes
 from elmo_bench.ledger.outcomes import formula
 from elmo_bench.spec.names import task_class
 from tests.ledger.make_golden import GOLDEN
+from tests.ledger.records import store_record
 
 RUNS = Path(__file__).parents[2] / "results" / "runs"
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
@@ -65,6 +66,13 @@ def test_an_unknown_formula_and_a_missing_array_are_one_line():
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"^outcomes without guessed, gold"):
         formula("f1-counts").score_of({"correct": np.array([1])})
+
+
+def test_a_main_score_has_the_name_that_its_task_gives_it(tmp_path):
+    scores = {split: {"overall": {"# f1": 60.0}} for split in ("dev", "test")}
+    path = store_record(tmp_path, task="ner", metric="# f1", scores=scores).record
+    records, [problem] = read_all(tmp_path, sums=True)
+    assert not records and problem.startswith(f"{path}: record.metric: '# f1' is not the main score of ner, which is")
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def encoded(monkeypatch):
 
 def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(finished, tmp_path, encoded):
     """store, logger, predictions and the ledger's place change no score; `off` really computes each time."""
-    again = run_small(tmp_path, "store=off", "logger=csv")
+    again = run_small(tmp_path, "store=off", "logger=tensorboard", "logger.name=csv+tensorboard")
     assert rounded(finished) == rounded(again)
     assert sum(encoded) == 2 * (60 + 60) + 60 + 60  # two epochs with their dev scores, the best one's, test
     [log] = tmp_path.rglob("metrics.csv")
