@@ -98,4 +98,4 @@ def test_the_first_commands_of_readme_run_in_order(tmp_path, monkeypatch, capfd)
     assert "| glove" in (tmp_path / "results" / "README.md").read_text()
     capfd.readouterr()
     assert main(lines[3]) != 0
-    assert re.fullmatch(r"elmo-bench compare: .*\bruns of glove and elmo\b.*\n", capfd.readouterr().err)
+    assert re.fullmatch(r"elmo-bench compare: .*: no run to compare\. .*\n", capfd.readouterr().err)

@@ -104,11 +104,7 @@ def speed(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gai
             over = {name: (both[name] - both[BASELINE]).dropna() for name in curves}
             message = _lead(experiment, group, over, rows[BASELINE])
             figures.append(chart(*group.titles(experiment), points, message=message, steps=True, task=group.task))
-            baseline, theirs = rows[BASELINE], curves.pop(BASELINE)
-            lines += [
-                _soon(group, rows[name], own, over[name], baseline=baseline, theirs=theirs)
-                for name, own in curves.items()
-            ]
+            lines += [_soon(group, rows[name], over[name], rows[BASELINE]) for name in curves if name != BASELINE]
     title = f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, suite {suite}"
     return [make_table(f"{suite}-{experiment.name}", title, lines, notes=[SOON])] if lines else [], figures
 
@@ -137,7 +133,7 @@ def _lead(experiment: Experiment, group: Group, every: dict[str, pd.Series], bas
     return f"{group.label()}: {name} is {said}"
 
 
-def _soon(group: Group, row: Row, curve: pd.Series, over: pd.Series, *, baseline: Row, theirs: pd.Series) -> Line:
+def _soon(group: Group, row: Row, over: pd.Series, baseline: Row) -> Line:
     """The gain after 1, 2, 4, … epochs and at the end."""
     steps = max((pd.Series(record["curves"]["steps"]).cumsum() for record in baseline.records), key=len)
     gains = {epoch: over.asof(steps[epoch - 1]) for epoch in EPOCHS if epoch <= len(steps)}
@@ -146,5 +142,5 @@ def _soon(group: Group, row: Row, curve: pd.Series, over: pd.Series, *, baseline
         "task": group.heading,
         "encoder": row.encoder,
         **{f"epoch {epoch}": number(gains.get(epoch), "+.2f") for epoch in EPOCHS},
-        "end": number(curve.iloc[-1] - theirs.iloc[-1], "+.2f", suffix=f" {row.mark or baseline.mark}"),
+        "end": number(over.iloc[-1], "+.2f", suffix=f" {row.mark or baseline.mark}"),
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from textwrap import fill
 from typing import Any
 
@@ -21,7 +22,7 @@ from elmo_bench.reporting.table import (
     judged,
     make_table,
     number,
-    part_cells,
+    p_value,
     seeds,
     short,
     signed,
@@ -147,7 +148,7 @@ def _scores(picked: Sequence[Picked], names: Sequence[str]) -> list[Line]:
 def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Table:
     lines: list[Line] = []
     for each, (name, other), gain in ((one, *test) for one in picked for test in one.tests.items()):
-        group = each.group
+        group, tested = each.group, gain.difference
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
         beside = group.info.beside_paper(paper.scored) if paper else ""
         fewer = number(printed_reduction(experiment, each), ".1f", run="", suffix=" %") if paper else None
@@ -160,7 +161,10 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "family": "primary" if _primary(experiment, gain.ours) else "exploratory",
                 "seeds": seeds(gain.ours),
                 **gain_cells(gain, ""),
-                **part_cells(gain),
+                "p": p_value(gain.p),
+                "± seeds": number(sqrt(sum(own.value for own in tested.seeds)) if tested else None),
+                "± items": number(sqrt(tested.items.value) if tested else None),
+                "df": number(tested.df if tested else None, ".1f"),
                 "the paper's gain": replace(number(paper.gain, "+.2f", run=""), hint=beside) if paper else None,
                 "the paper's fewer errors": fewer,
             }

@@ -137,17 +137,12 @@ def difference(
     """Of the mean scores over seeds, from counts of the same items and what the scores vary over seeds.
 
     `ours` is [seeds, items, K] and `theirs` [other seeds, items, K]; `paired`: the same seeds in the same order, which
-    trained on the same subsets. `clusters` [items] are whole numbers, equal for items that were drawn together;
-    default: each item on its own. `seeds`: of each mean, or of the mean of paired differences (`over_seeds`); at least
-    what single items show is taken, as by chance three seeds may score closer together than that allows. Source: Efron
-    and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9. Raises ValueError for different items
-    or fewer than two clusters.
+    trained on the same subsets. `clusters` [items] are whole numbers, equal for items that were drawn together, and at
+    least two; default: each item on its own. `seeds`: of each mean, or of the mean of paired differences
+    (`over_seeds`); at least what single items show is taken, as by chance three seeds may score closer together than
+    that allows. Source: Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9.
     """
-    if ours.shape[1:] != theirs.shape[1:]:
-        raise ValueError(f"counts of shape {ours.shape} against {theirs.shape}")
     arms = [_without_each(counts, score, clusters) for counts in (ours, theirs)]  # [clusters, seeds] each
-    if len(arms[0]) < 2:
-        raise ValueError("a variance over items needs at least two clusters of them")
     gap = arms[0].mean(axis=1, keepdims=True) - arms[1].mean(axis=1, keepdims=True)
     varied = [arms[0] - arms[1]] if paired else arms
     noise = [

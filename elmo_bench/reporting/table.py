@@ -6,7 +6,6 @@ A cell knows what people read, what programs read, and its run.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import sqrt
 from typing import Any
 
 import pandas as pd
@@ -133,7 +132,7 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") 
         "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
         "fewer errors": number(gain.fewer, ".1f", suffix=" %"),
         "detectable": number(tested.detectable) if tested else None,
-        "p (Holm)": _p_value(gain.p_holm),
+        "p (Holm)": p_value(gain.p_holm),
         "verdict": Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, hint=gain.said, note=why),
     }
 
@@ -153,17 +152,6 @@ def short(gain: Gain) -> Cell:
     return Cell(
         text, {"mean": gain.mean, "low": low, "high": high, "verdict": gain.said}, gain.ours.anchor, hint=gain.said
     )
-
-
-def part_cells(gain: Gain) -> Line:
-    """p before the adjustment, and of what the standard error consists."""
-    tested = gain.difference
-    return {
-        "p": _p_value(gain.p),
-        "± seeds": number(sqrt(sum(own.value for own in tested.seeds)) if tested else None),
-        "± items": number(sqrt(tested.items.value) if tested else None),
-        "df": number(tested.df if tested else None, ".1f"),
-    }
 
 
 def make_table(
@@ -206,7 +194,7 @@ def interval(bounds: tuple[float, float]) -> Cell:
     return Cell(" … ".join(map(signed, bounds)), dict(zip(("low", "high"), bounds, strict=True)))
 
 
-def _p_value(p: float | None) -> Cell:
+def p_value(p: float | None) -> Cell:
     """Three decimals, or that it is smaller."""
     return Cell("" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}", {"": p})
 
