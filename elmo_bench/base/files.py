@@ -8,6 +8,7 @@ import hashlib
 import io
 import lzma
 import os
+import shutil
 import uuid
 import zipfile
 import zlib
@@ -117,14 +118,9 @@ def open_text(path: Path) -> IO[bytes]:
 @reader
 def unpack(archive: Path, name: str, path: Path) -> None:
     """Write the member `name` of a zip archive to `path`, atomically. Raises UserError."""
-    with atomic_write(path) as target:
-        target.writelines(_member(archive, name))
-
-
-def _member(archive: Path, name: str) -> Iterator[bytes]:
     sound = reading(archive, f"a zip archive with {name}", "Delete it and start again.")
-    with sound, zipfile.ZipFile(archive) as files, files.open(name) as member:
-        yield from iter(partial(member.read, 2**20), b"")
+    with sound, zipfile.ZipFile(archive) as files, files.open(name) as member, atomic_write(path) as target:
+        shutil.copyfileobj(member, target)
 
 
 # Why the system may refuse a file that is to be written.

@@ -56,6 +56,7 @@ class Training:
             "text": text.digest,
             "weights": weights,
             "seed": config.seed,
+            "shape": model.bilm.options.to_json(),
             "recipe.cells": self.recipe.cells,
             "recipe.optimizer.name": plain["name"],
         }
@@ -186,11 +187,6 @@ class Training:
         for name, now in self.same.items():
             if state.get("same", {}).get(name) != now:
                 raise UserError(f"{path}: from a training with other {name}. Resume with the same. Or else: {advice}")
-        kept, own = (
-            {name: value.shape for name, value in each.items()} for each in (state["model"], self.model.state_dict())
-        )
-        if kept != own:
-            raise UserError(f"{path}: a model of another shape. {advice}")
         console.print(f"resuming from {path} at step {state['place'][0]}", highlight=False)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])

@@ -89,7 +89,7 @@ def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
     [
         ("seed=1", "from a training with other seed"),
         ("recipe.cells=50", r"from a training with other recipe\.cells"),
-        ("shape.lstm.dim=12", r"a model of another shape\. Remove .*out or give another out="),
+        ("shape.lstm.dim=12", r"from a training with other shape\. .*Remove .*out or give another out="),
         ("tokenizer=treebank", "from a training with other text"),
     ],
 )
