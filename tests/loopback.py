@@ -1,7 +1,6 @@
 """A web server on this machine, which can be told to misbehave as real ones do."""
 
 import http.server
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ class Site:
     """What the server has, how it behaves, and what it was asked."""
 
     files: dict[str, bytes] = field(default_factory=dict)
-    ranges: bool = True  # send a part where a part is asked for
     cuts: list[int] = field(default_factory=list)  # break off the next answers after so many bytes
     statuses: list[int] = field(default_factory=list)  # give these before anything else
     headers: dict[str, str] = field(default_factory=dict)  # these replace what would be sent
@@ -25,11 +23,6 @@ class Site:
     @property
     def paths(self) -> list[str]:
         return [path for path, _ in self.asked]
-
-    @property
-    def wanted(self) -> list[str | None]:
-        """The Range header of each request."""
-        return [headers.get("Range") for _, headers in self.asked]
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -43,16 +36,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        content = site.files[self.path]
-        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")) if site.ranges else None
-        start = int(asked[1]) if asked else 0
-        body, total = content[start:], len(content)
-        status = 200 if asked is None else 206 if start < total else 416
-        headers = {"Content-Length": str(len(body))}
-        if asked:
-            headers["Content-Range"] = f"bytes {f'{start}-{total - 1}' if body else '*'}/{total}"
-        self.send_response(status)
-        for name, value in (headers | site.headers).items():
+        body = site.files[self.path]
+        self.send_response(200)
+        for name, value in ({"Content-Length": str(len(body))} | site.headers).items():
             self.send_header(name, value)
         self.end_headers()
         time.sleep(site.delay)

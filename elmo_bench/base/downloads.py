@@ -1,25 +1,23 @@
 """Published files, downloaded once to the cache folder and verified by checksum; checksums of what a run reads.
 
-The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench` (a temporary folder for a user without a
-home). A file that the user put there counts as well. With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`) nothing is
-downloaded. `$ELMO_BENCH_MIRROR=https://host/folder` replaces scheme and host of the published addresses.
+The cache folder is `$ELMO_BENCH_CACHE`, by default `~/.cache/elmo-bench`. A file that the user put there counts, too.
+With `$ELMO_BENCH_OFFLINE=1` (or `$HF_HUB_OFFLINE=1`) nothing is downloaded. `$ELMO_BENCH_MIRROR=https://host/folder`
+replaces scheme and host of the published addresses.
 """
 
 import contextlib
 import hashlib
 import os
 import re
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, refusal, sha256_of
+from elmo_bench.base.files import atomic_write, disk_errors, sha256_of
 from elmo_bench.base.progress import console, progress
 
 if TYPE_CHECKING:
@@ -36,16 +34,13 @@ class DownloadError(Exception):
 
 
 def cache_folder() -> Path:
-    """The folder of files that can be made or downloaded again. Raises UserError if another user prepared it."""
+    """The folder of files that can be made or downloaded again. Raises UserError without a home."""
     if named := os.environ.get("ELMO_BENCH_CACHE"):
         return Path(named)
     try:
         return Path.home() / ".cache" / "elmo-bench"
     except RuntimeError:  # neither $HOME nor an entry in the list of users
-        folder = Path(tempfile.gettempdir()) / f"elmo-bench-{os.getuid()}"
-        if folder.exists() and folder.stat().st_uid != os.getuid():  # anybody may have made it
-            raise UserError(f"{folder}: belongs to another user. Set $HOME or $ELMO_BENCH_CACHE.") from None
-        return folder
+        raise UserError("no home folder is known. Set $HOME or $ELMO_BENCH_CACHE.") from None
 
 
 def offline() -> bool:
@@ -63,84 +58,65 @@ def mirrored(url: str) -> str:
 def fetch(url: str, path: Path, *, sha256: str | None = None, by_hand: str | None = None) -> Path:
     """Download `url` to `path` if there is no such file, atomically and by one process at a time; returns `path`.
 
-    `sha256` is the published checksum; with it, a download that was cut off is resumed. `by_hand` tells the user what
-    to do instead. Raises UserError if the download fails or has a different checksum.
+    `sha256` is the published checksum. `by_hand` tells the user what to do instead. Raises UserError if the download
+    fails or has a different checksum.
     """
     if not path.is_file():
         try:
             if offline():
                 raise DownloadError("not downloaded yet, and $ELMO_BENCH_OFFLINE or $HF_HUB_OFFLINE is set. Unset it")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with _one_process(path):
-                if not path.is_file():
-                    console.print(f"downloading {redacted(url)} to {path}", highlight=False, markup=False)
-                    _download(url, path, sha256)
+            with disk_errors(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with FileLock(f"{path}.lock"):  # ends with the process
+                    if not path.is_file():  # another process may have downloaded it
+                        console.print(f"downloading {redacted(url)} to {path}", highlight=False, markup=False)
+                        _download(url, path, sha256)
+                    Path(f"{path}.lock").unlink(missing_ok=True)  # another process finds the file
         except DownloadError as error:
             raise UserError(f"{url}: {error}. Or {by_hand or f'put that file at {path}'}.") from None
-        except OSError as error:
-            error.filename = None  # the file that was wanted is named, not the one next to it
-            refused = refusal(error, path) or f"{path}: cannot be written ({error.strerror or error})."
-            raise UserError(f"{refused} $ELMO_BENCH_CACHE names another folder.") from None
     return path
 
 
 def _download(url: str, path: Path, checksum: str | None) -> None:
-    """Bring a file to `path` over several tries. Raises DownloadError.
-
-    Until it is whole it is `<path>.part`; with a checksum, what an earlier try or process left there is completed.
-    """
+    """Bring a file to `path`, over several tries. Raises DownloadError."""
     import requests  # here: it takes a third of a second, and most runs download nothing
 
-    session, part = requests.Session(), path.with_name(f"{path.name}.part")
+    session, headers = requests.Session(), {"Accept-Encoding": "identity"}
     if url.startswith("https:"):
         session.adapters.pop("http://")  # no redirect leaves TLS
-    if not checksum:
-        part.unlink(missing_ok=True)  # it may be of another version of the file
-    resumed = part.exists()
     for pause in (*PAUSES, None):
-        have = part.stat().st_size if checksum and part.exists() else 0
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        response = None
         try:
             with session.get(url, headers=headers, stream=True, timeout=(CONNECT, READ)) as response:
-                _save(response, part, have)
-            break
+                _save(response, path, checksum)
+            return
         except requests.exceptions.InvalidSchema:
             raise DownloadError("redirected away from https") from None
         except requests.RequestException as error:
             answer = getattr(error, "response", None)
             reason = f"HTTP {answer.status_code}" if answer is not None else _reason(error)
-            untried = isinstance(error, requests.ConnectionError) and not isinstance(error, requests.Timeout)
-            if untried and not part.exists():  # there is no such server, or no network
+            if response is None and not isinstance(error, requests.Timeout):  # there is no such server, or no network
                 raise DownloadError(reason) from None
-        if pause is None:
-            kept = "; what came is kept, start again to resume" if checksum and part.exists() else ""
-            raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries{kept}")
-        time.sleep(pause)
-    if checksum and sha256_of(part) != checksum:
-        part.unlink()
-        if resumed:  # it was the beginning of another file
-            return _download(url, path, checksum)
-        raise DownloadError("the download does not have the SHA-256 published")
-    part.replace(path)
+        if pause is not None:
+            time.sleep(pause)
+    raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries")
 
 
-def _save(response: "Response", part: Path, have: int) -> None:
-    """Write what a server answers, behind the first `have` bytes of a file if it gives the rest."""
-    status, length = response.status_code, response.headers.get("Content-Length", "")
+def _save(response: "Response", path: Path, checksum: str | None) -> None:
+    """Write what a server answers. Raises DownloadError."""
+    status, length, digest = response.status_code, response.headers.get("Content-Length", ""), hashlib.sha256()
     if status in TRANSIENT:
         response.raise_for_status()
-    if status == 416 and have:  # no bytes after these
-        return
-    if status not in (200, 206):
+    if status != 200:
         raise DownloadError(f"HTTP {status}")
-    have = have if status == 206 else 0
-    total = (have + int(length)) // 10**6 if length.isdigit() else None
-    with part.open("ab" if have else "wb") as handle, progress(f"{part.stem}, MB", total=total) as meter:
+    total = int(length) // 10**6 if length.isdigit() else None
+    with atomic_write(path) as handle, progress(f"{path.name}, MB", total=total) as meter:
         for piece in response.iter_content(2**16):
             handle.write(piece)
+            digest.update(piece)
             meter.advance(steps=handle.tell() // 10**6 - meter.steps)
-        handle.flush()
-        os.fsync(handle.fileno())
+        if checksum and digest.hexdigest() != checksum:
+            raise DownloadError("the download does not have the SHA-256 published")
 
 
 def _reason(error: BaseException | None) -> str:
@@ -151,22 +127,6 @@ def _reason(error: BaseException | None) -> str:
             reason = error.strerror.lower()
         error = error.__cause__ or error.__context__
     return reason
-
-
-@contextlib.contextmanager
-def _one_process(path: Path) -> Iterator[None]:
-    """Hold the file's lock, which ends with the process."""
-    lock = FileLock(path.with_name(f"{path.name}.lock"))
-    try:
-        lock.acquire(timeout=0.5)
-    except Timeout:
-        console.print(f"another process downloads {path.name}: waiting for it", highlight=False, markup=False)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        Path(lock.lock_file).unlink(missing_ok=True)  # while held, so that no other process locks a deleted file
-        lock.release()
 
 
 LARGE = 64 * 2**20  # bytes; a smaller file is hashed at every start, in a fraction of a second

@@ -8,7 +8,6 @@ import hashlib
 import io
 import lzma
 import os
-import re
 import uuid
 import zipfile
 import zlib
@@ -28,32 +27,25 @@ _MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
 
 
 @reader
-def read_lines(path: Path, *, longest: int | None = None, crlf: bool = False) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path, *, crlf: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`.
 
-    CRLF and a BOM are accepted and noted, CRLF not where it is usual (`crlf`). `-` is standard input. A line of more
-    than `longest` characters may be truncated, but stays longer than `longest`: about four times `longest` bytes are in
-    memory at most. Raises UserError with file and line if the file is missing, cut off, or not UTF-8, and for a line of
-    more than 256 MiB.
+    CRLF and a BOM are accepted and noted, CRLF not where it is usual (`crlf`). `-` is standard input. Raises UserError
+    with file and line if the file is missing, cut off, or not UTF-8, and for a line of more than 256 MiB.
     """
     number = 0
-    size = LONGEST_LINE + 1 if longest is None else 4 * (longest + 3)  # bytes; 3 for a BOM and CRLF
     try:
         with open_text(path) as handle:
             told = crlf
-            for number, raw in enumerate(iter(partial(handle.readline, size), b""), start=1):
+            for number, raw in enumerate(iter(partial(handle.readline, LONGEST_LINE + 1), b""), start=1):
                 if number == 1 and raw.startswith(codecs.BOM_UTF8):
                     note("begins with a byte order mark, which is left out", path)
                 if not told and raw.endswith(b"\r\n"):
                     note(f"line {number} ends in CRLF, which is read as the end of a line", path)
                     told = True
-                cut = len(raw) == size and not raw.endswith(b"\n")
-                if cut and longest is None:
+                if len(raw) > LONGEST_LINE:
                     raise UserError(f"{path}:{number}: a line of more than {LONGEST_LINE:,} bytes. Break it up.")
-                while cut and (rest := handle.readline(size)) and not rest.endswith(b"\n"):
-                    pass
-                text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace" if cut else "strict")
-                text = text.rstrip("\r\n")
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 if number == 1 and not crlf and "\r" in text and not raw.endswith(b"\n"):
                     raise UserError(f"{path}: its lines end in CR alone. Convert them: tr '\\r' '\\n'")
                 yield number, text
@@ -81,8 +73,8 @@ class _Xz(io.RawIOBase):
     def _unpacked(path: Path) -> Iterator[bytes]:
         stream = lzma.LZMADecompressor(memlimit=_MEMORY)
         with path.open("rb") as file:
-            for piece in iter(partial(file.read, 2048), b""):  # at most 15 MiB of text, usually 7 KiB
-                packed = piece
+            for block in iter(partial(file.read, 2048), b""):  # at most 15 MiB of text, usually 7 KiB
+                packed = block
                 while packed:
                     if stream.eof and (packed := packed.lstrip(b"\0")):
                         stream = lzma.LZMADecompressor(memlimit=_MEMORY)
@@ -200,14 +192,6 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove what processes that were killed in `atomic_write` left anywhere in a folder that nobody else writes to."""
-    for path in folder.rglob(".*"):
-        if re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) and path.is_file():
-            with contextlib.suppress(OSError):
-                path.unlink()
 
 
 def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:

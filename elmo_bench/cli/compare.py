@@ -1,47 +1,36 @@
 """`elmo-bench compare ENCODER OTHER …`: two encoders on every task with runs of both, or several with their ranks."""
 
-import argparse
 from collections import Counter
 from collections.abc import Sequence
-from math import ceil
-from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
+from elmo_bench.cli import parser
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from, standings
 from elmo_bench.reporting.groups import in_paper_order
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
+from elmo_bench.reporting.table import Line, gain_cells, make_table
 from elmo_bench.spec.config import reads_own_data
 
 POINTS = 2.0  # a difference that most people would like to see
-HEADER = ["task", "seeds", "difference", "95 % interval", "p (Holm)", "verdict", "trained numbers", "minutes a run"]
+CHANGED = "an encoder with changes to it, once for each: --encoder elmo encoder.precision=float16"
+EPILOG = """Two encoders: the difference of the mean test scores, its interval over seeds and items, a verdict with the
+p-values of all tasks adjusted (Holm). Three or more: scores, and the mean rank with its interval (Holm over all pairs
+and tasks)."""
 
 
 def main(arguments: list[str]) -> int:
     """Print the table; 1 if a record is left out. Raises UserError if no task has runs of all that can be compared."""
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench compare",
-        description="Compare encoders on every task with runs of all of them. Two: the difference of the mean test "
-        "scores, its interval over seeds and items, a verdict with the p-values of all tasks adjusted (Holm). "
-        "Three or more: scores, with a letter for each group that no test separates (Holm over all pairs and "
-        "tasks), the mean rank with its interval.",
+    command = parser("compare", EPILOG, ledger=True)
+    command.add_argument("names", nargs="*", metavar="ENCODER", help="the names of encoders' columns: elmo glove")
+    command.add_argument(
+        "--encoder", action="append", nargs="+", default=[], metavar=("NAME", "KEY=VALUE"), help=CHANGED
     )
-    parser.add_argument("names", nargs="*", metavar="ENCODER", help="the names of encoders' columns: elmo glove")
-    parser.add_argument(
-        "--encoder",
-        action="append",
-        nargs="+",
-        default=[],
-        metavar=("NAME", "KEY=VALUE"),
-        help="an encoder with changes to it, once for each: --encoder elmo encoder.precision=float16",
-    )
-    parser.add_argument("--suite", help="whose runs (default: the ledger's, if it has one)")
-    parser.add_argument("--size", help="of the heads: cpu or paper (default: the one that the runs have)")
-    ledger = Path("results/runs")
-    parser.add_argument("--ledger", type=Path, default=ledger, help="folder of records (default: %(default)s)")
-    options = parser.parse_intermixed_args(arguments)
+    command.add_argument("--suite", help="whose runs (default: the ledger's, if it has one)")
+    command.add_argument("--size", help="of the heads: cpu or paper (default: the one that the runs have)")
+    options = command.parse_intermixed_args(arguments)
     encoders = [*options.names, *(", ".join([name, *sorted(changes)]) for name, *changes in options.encoder)]
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")
@@ -50,28 +39,26 @@ def main(arguments: list[str]) -> int:
     selection = select(read.records)
     print_problems("compare", [*read.problems, *selection.unknown])
     rows, where = [row for row in selection.rows if not row.variation], []
+    if not rows:
+        raise UserError(
+            f"{options.ledger}: no run to compare. Runs that change an option, such as epochs, are left out."
+        )
     for option in ("suite", "size"):
-        value = getattr(options, option) or _only(option, {getattr(row.spec, option) for row in rows}, options.ledger)
+        known = sorted({getattr(row.spec, option) for row in rows})
+        if not getattr(options, option) and len(known) > 1:
+            raise UserError(f"{options.ledger} has runs of --{option} {' and '.join(known)}. Give one of them.")
+        value = getattr(options, option) or known[0]
         rows = [row for row in rows if getattr(row.spec, option) == value]
         where.append(f"{option} {value}")
     chosen = _chosen(rows, encoders)
     if not chosen:
-        known = ", ".join(sorted({row.encoder for row in rows})) or "none"
+        others = ", ".join(sorted({row.encoder for row in rows})) or "none"
         raise UserError(
             f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {', '.join(where)}. "
-            f"Encoders with runs that change nothing else: {known}."
+            f"Encoders with runs that change nothing else: {others}."
         )
     (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), ", ".join(where))
     return int(bool(read.problems))
-
-
-def _only(option: str, known: set[str], ledger: Path) -> str:
-    """The one value that the runs have. Raises UserError if they have several, or if there is no run."""
-    if not known:
-        raise UserError(f"{ledger}: no run to compare. Runs that change an option, such as epochs, are left out.")
-    if len(known) > 1:
-        raise UserError(f"{ledger} has runs of --{option} {' and '.join(sorted(known))}. Give one of them.")
-    return known.pop()
 
 
 def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str, Row]]:
@@ -89,35 +76,35 @@ def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str,
 def _two(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
     """Print a line a task: the difference and its verdict."""
     gains = list(family_of([tuple(own.values()) for own in chosen.values()], gain).values())  # type: ignore[misc]
-    body = []
+    lines: list[Line] = []
     for each in gains:
-        sides, low_high = (each.ours, each.theirs), each.difference.interval if each.difference else ()
-        body.append(
-            [
-                each.ours.spec.task,
-                " and ".join(str(len(row.seeds)) for row in sides),
-                f"{each.mean:+.2f}",
-                " to ".join(f"{bound:+.2f}" for bound in low_high),
-                "" if each.p_holm is None else f"{each.p_holm:.3g}",
-                each.shown,
-                " and ".join(f"{row.newest['parameters']['trainable']:,}" for row in sides),
-                " and ".join(f"{row.cost('seconds') / 60:.1f}" for row in sides),
-            ]
+        sides = each.ours, each.theirs
+        seeds, trained, minutes = (
+            " and ".join(said)
+            for said in (
+                (str(len(row.seeds)) for row in sides),
+                (f"{row.newest['parameters']['trainable']:,}" for row in sides),
+                (f"{row.cost('seconds') / 60:.1f}" for row in sides),
+            )
         )
+        cells = gain_cells(each, "") | {"n of the two": None}
+        more = {"trained numbers": trained, "minutes a run": minutes}
+        lines.append({"task": each.ours.spec.task, "seeds": seeds, **cells, **more})
+    table = make_table("", "", lines)
     ours, theirs = next(iter(chosen.values()))
-    print(f"test scores of {ours} minus {theirs}, {where}:\n\n{fitted(HEADER, body)}")
-    notes = [f"{each.ours.spec.task}: {each.untested}" for each in gains if each.untested]
-    _print(notes + [SEEN] * any(each.shown != each.said for each in gains), gains)
+    body = fitted(table.columns, [[cell.text for cell in row] for row in table.rows])
+    print(f"test scores of {ours} minus {theirs}, {where}:\n\n{body}")
+    _print(table.notes + [SEEN] * any(each.shown != each.said for each in gains), gains)
 
 
 def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
     """Print encoders x tasks, best mean rank first."""
-    gains, letters, ranks = standings(chosen, gain)
+    gains, ranks = standings(chosen, gain)
     body = []
     for name, rank in sorted(ranks.items(), key=lambda item: (item[1].mean, item[0])):
-        scores = [f"{own[name].summary('test')}{own[name].mark} {letters[task][name]}" for task, own in chosen.items()]
+        scores = [f"{own[name].summary('test')} {own[name].mark}".strip() for own in chosen.values()]
         body.append([name, *scores, f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"])
-    print(f"test scores, {where}; no test separates encoders that share a letter (Holm, all pairs of all tasks):\n")
+    print(f"test scores, {where}; intervals of ranks by the tests of all pairs on all tasks (Holm):\n")
     print(fitted(["encoder", *chosen, "mean rank", "95 % interval"], body))
     untested = Counter((each.ours.spec.task, each.untested) for each in gains if each.untested)
     notes = [f"{task}: {count} pair{'s' * (count > 1)} not tested ({why})" for (task, why), count in untested.items()]
@@ -132,17 +119,10 @@ def _print(notes: Sequence[str], gains: Sequence[Gain]) -> None:
 
 def _power(gains: Sequence[Gain]) -> list[str]:
     """What data of the user's own can show, by the least certain of these differences, and what POINTS would take."""
-    tested = [gain.difference for gain in gains if gain.difference]
-    if not tested:
+    if not (tested := [gain.difference.detectable for gain in gains if gain.difference]):
         return []
-    widest = max(tested, key=lambda each: each.detectable)
-    have, needed = round(widest.items.df) + 1, widest.items_to_detect(POINTS)
-    least = max(have, ceil(widest.items_to_detect(POINTS, many_seeds=True) or 0))
-    if needed is None:
-        more = f"For {POINTS:g} points, at least {least:,} test items and more seeds would be needed."
-    elif needed <= have:
-        more = f"So these data can show {POINTS:g} points."
-    else:
-        more = f"For {POINTS:g} points, about {ceil(needed):,} test items would be needed."
-    found = f"four of five comparisons find a difference of {widest.detectable:.1f} points."
-    return [f"With {have:,} test items and these seeds, {found} {more}"]
+    times = (max(tested) / POINTS) ** 2
+    more = f"For {POINTS:g} points, about {times:,.0f} times as many test items and seeds would be needed."
+    more = f"So these data can show {POINTS:g} points." if times <= 1 else more
+    found = f"four of five comparisons find a difference of {max(tested):.1f} points."
+    return [f"With these test items and seeds, {found} {more}"]

@@ -111,9 +111,7 @@ def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
     if whole:
         return f"{path}: {said}, {'as published' if checksum else 'which cannot be verified: none is published'}"
     if checksum and actual != checksum:
-        raise UserError(
-            f"{source}: damaged or changed ({said}, published {checksum[:12]}…). Delete it and start again."
-        )
+        raise UserError(f"{source}: damaged or changed ({said}, not {checksum[:12]}…). Delete it and start again.")
     if "member" in file:
         unpack(source, file["member"], path)
         return f"{path}: from {source.name}, {said}"

@@ -5,6 +5,7 @@ Options are in elmo_bench/pretraining/conf/pretrain.yaml.
 
 from typing import TYPE_CHECKING
 
+from elmo_bench.cli.evaluate import TEXT
 from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
 
@@ -12,11 +13,6 @@ if TYPE_CHECKING:
     from elmo_bench.pretraining.encode import Encoded
     from elmo_bench.pretraining.loop import Training
     from elmo_bench.pretraining.network import Perplexity
-
-HEAD = """\
-                        forward  backward   average   <UNK> {unknown_percent:.2f} % of {targets:,} targets in each \
-direction"""
-ROW = "perplexity {name:<10} {forward:9.2f} {backward:9.2f} {average:9.2f}"
 
 
 def main(arguments: list[str]) -> int:
@@ -42,11 +38,11 @@ def finish(
     if heldout:
         model, _ = load_language_model(str(out))
         after = perplexity(model, heldout, device=device_of(training.config))
-        figures = {"before": before, "after": after} if before else {"": after}
+        figures = {" before": before, " after": after} if before else {"": after}
         corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
-        measured = {f"{corpus} {name}".strip(): each for name, each in figures.items()}
+        measured = {f"{corpus}{name}": each for name, each in figures.items()}
         save_trained(training, command=command, arguments=arguments, measured=measured)
-        print(HEAD.format_map(after), *(ROW.format(name=name, **each) for name, each in figures.items()), sep="\n")
+        print(*(TEXT.format(weights=f"{out}{name}", corpus=corpus, **each) for name, each in figures.items()), sep="\n")
     else:
         print("perplexity: not measured without heldout=")
     print(f"{out}: use it with encoder=elmo suite.weights={out}")

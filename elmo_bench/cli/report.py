@@ -6,6 +6,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
+from elmo_bench.cli import parser
 from elmo_bench.ledger import Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
 
@@ -45,19 +46,16 @@ def main(arguments: list[str]) -> int:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="elmo-bench report",
-        description="Render the leaderboard: README.md, index.html, and the folders tables and figures.",
-    )
-    add, ledger = parser.add_argument, Path("results/runs")
-    add("--ledger", type=Path, default=ledger, help="folder of records (default: %(default)s)")
+    add = (
+        command := parser("report", "Writes README.md, index.html, and the folders tables and figures.", ledger=True)
+    ).add_argument
     add("--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)")
     add("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
     add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
     add("--every-eval-ever", type=Path, metavar="FILE", help="also write the runs in the schema of Every Eval Ever")
     add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
-    return parser.parse_args(arguments)
+    return command.parse_args(arguments)
 
 
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:

@@ -59,30 +59,22 @@ class BiLMOptions:
     @reader
     def from_file(cls, path: Path) -> "BiLMOptions":
         """Read and check an `options.json`. Raises UserError with the file and the wrong key."""
-        content = read_json(path, max_bytes=MAX_BYTES)
-        try:
-            return cls.from_json(content)
-        except KeyError as error:
-            raise UserError(f"{path}: the key {error} is missing. Give the options.json of a biLM.") from None
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{path}: {error}") from None
+        return cls.from_json(read_json(path, max_bytes=MAX_BYTES), path)
 
     @classmethod
-    def from_json(cls, options: dict[str, Any]) -> "BiLMOptions":
-        """From the published schema. Raises KeyError or ValueError if this encoder cannot compute it."""
-        cnn, lstm = options["char_cnn"], options["lstm"]
-        if "projection_dim" not in lstm or lstm["projection_dim"] is None:
-            raise ValueError("no lstm.projection_dim: LSTMs without a projection are not read. Train others with one.")
-        required = {
-            "char_cnn.n_characters": (cnn["n_characters"], CHARACTERS),
-            "char_cnn.max_characters_per_token": (cnn["max_characters_per_token"], WORD_LENGTH),
-            "lstm.use_skip_connections": (lstm["use_skip_connections"], True),
-        }
-        for key, (given, wanted) in required.items():
-            if given != wanted:
-                hint = " (261 is for training; set 262)" if given == CHARACTERS - 1 else ""
-                raise ValueError(f"{key} is {given!r:.60}, expected {wanted}{hint}")
+    def from_json(cls, options: Any, where: Path | str) -> "BiLMOptions":
+        """From the published schema. Raises UserError, which begins with `where`, if this encoder cannot compute it."""
         try:
+            cnn, lstm = options["char_cnn"], options["lstm"]
+            required = {
+                "char_cnn.n_characters": (cnn["n_characters"], CHARACTERS),
+                "char_cnn.max_characters_per_token": (cnn["max_characters_per_token"], WORD_LENGTH),
+                "lstm.use_skip_connections": (lstm["use_skip_connections"], True),
+            }
+            for key, (given, wanted) in required.items():
+                if given != wanted:
+                    hint = " (261 is for training; set 262)" if given == CHARACTERS - 1 else ""
+                    raise ValueError(f"{key} is {given!r:.60}, expected {wanted}{hint}")
             return cls(
                 filters=tuple(map(tuple, cnn["filters"])),
                 character_dim=cnn["embedding"]["dim"],
@@ -96,5 +88,9 @@ class BiLMOptions:
             )
         except ValidationError as error:
             wrong = error.errors()[0]
-            where = ".".join(map(str, wrong["loc"]))
-            raise ValueError(f"{where} is {wrong['input']!r:.60}. {wrong['msg']}.") from None
+            name = ".".join(map(str, wrong["loc"]))
+            raise UserError(f"{where}: {name} is {wrong['input']!r:.60}. {wrong['msg']}.") from None
+        except KeyError as error:
+            raise UserError(f"{where}: the key {error} is missing. Give the options.json of a biLM.") from None
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{where}: {error}") from None

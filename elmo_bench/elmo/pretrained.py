@@ -107,10 +107,8 @@ def softmax_of(weights: Path) -> tuple[Path, Path] | None:
 
 def softmax_files(weights: Path) -> dict[str, Path]:
     """The softmax and the vocabulary of a weights file, by the names that they have next to `weights.…`."""
-    if (pair := softmax_of(weights)) is None:
-        return {}
-    softmax, vocabulary = pair
-    return {SOFTMAX: softmax, VOCABULARY + (vocabulary.suffix if vocabulary.suffix in ENDINGS else ""): vocabulary}
+    pair = softmax_of(weights) or ()
+    return {path.name[path.name.index(kind) :]: path for kind, path in zip((SOFTMAX, VOCABULARY), pair, strict=False)}
 
 
 def check_free(folder: Path, names: Iterable[str]) -> None:

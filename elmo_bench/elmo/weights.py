@@ -119,11 +119,6 @@ def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
 
 def _fits(path: Path, name: str, arrays: Mapping[str, Any], view: Tensor) -> bool:
     """True; raises UserError if the array is missing or has another shape than `view`."""
-    if name not in arrays and name.endswith(("/W_P_0", "CNN_proj/W_proj")):  # bilm-tf leaves it out if sizes are equal
-        raise UserError(
-            f"{path}: has no projection ('{name}'), as where lstm.projection_dim is lstm.dim or the number of filters. "
-            "No program but bilm-tf reads such weights: train others with a smaller projection_dim."
-        )
     if name not in arrays:
         raise UserError(f"{path}: the data set '{name}' is missing. Give the options.json that belongs to the weights.")
     if (shape := getattr(arrays[name], "shape", None)) != tuple(view.shape):

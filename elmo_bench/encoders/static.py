@@ -97,8 +97,7 @@ def _read(path: Path, keep: Collection[str] | None) -> tuple[list[str], np.ndarr
 def _parse(path: Path, wanted: Collection[str] | None) -> tuple[list[str], np.ndarray, NGrams | None]:
     """The words of a file that are wanted, their vectors, and its n-gram vectors."""
     if path.suffix == ".safetensors":
-        words, vectors, _, ngrams = read_compact(path, wanted)
-        return words, vectors, ngrams
+        return read_compact(path, wanted)
     if is_fasttext(path):
         return read_fasttext(path, wanted)
     return *(read_word2vec if path.name.endswith(BINARY) else read_text)(path, wanted), None
@@ -148,8 +147,8 @@ def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.nda
     words, vectors = _read(content.path, keep)
     content.check()
     with contextlib.suppress(UserError):  # a cache is never needed
-        joined = np.frombuffer("\n".join(words).encode(errors="surrogatepass"), np.uint8)
-        write_arrays(cached, {"words": joined, "vectors": vectors}, content.path.name)
+        lines = np.frombuffer("\n".join(words).encode(errors="surrogatepass"), np.uint8)
+        write_arrays(cached, {"words": lines, "vectors": vectors}, content.path.name)
     return words, vectors
 
 

@@ -15,7 +15,7 @@ import lzma
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from safetensors import safe_open
@@ -80,15 +80,11 @@ class NGrams:
 def ngrams_of(word: str, shortest: int, longest: int) -> list[bytes]:
     """The n-grams of `<word>` in UTF-8; of a longer word, of its first LONGEST_WORD characters. A boundary is none."""
     text = f"<{word[:LONGEST_WORD]}>"
-    spans = (
-        (start, start + size)
+    return [
+        text[start : start + size].encode(errors="surrogatepass")
         for start in range(len(text))
         for size in range(shortest, min(longest, len(text) - start) + 1)
-    )
-    return [
-        text[start:end].encode(errors="surrogatepass")
-        for start, end in spans
-        if end - start > 1 or 0 < start < len(text) - 1
+        if size > 1 or 0 < start < len(text) - 1
     ]
 
 
@@ -100,36 +96,20 @@ def hash_of(ngram: bytes) -> int:
     return value
 
 
-class Compact(NamedTuple):
-    """A compact file: `vectors` is float32 [V, D], row i for `words[i]`."""
-
-    words: list[str]
-    vectors: np.ndarray
-    metadata: dict[str, Any]
-    ngrams: NGrams | None
-
-
 @reader
-def read_compact(path: Path, keep: Collection[str] | None = None) -> Compact:
-    """The words of a file that are in `keep`, or all of them, in the order of the file.
+def read_compact(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray, NGrams | None]:
+    """Words and their vectors float32 [V, D], in the order of the file, and the n-gram vectors, None without any.
 
-    Numbers may be infinite or NaN. Raises UserError if the file is cut off, or is not a compact file.
+    With `keep`, only those words. Numbers may be infinite or NaN. Raises UserError if the file is cut off, or is not a
+    compact file.
     """
     with reading(path, "a file of word vectors"), safe_open(path, framework="numpy") as tensors:
-        metadata = _metadata(path, tensors)
         stored = _rows(tensors, "vectors")
         words = _words(tensors, len(stored))
-        ngrams = _ngrams(tensors, metadata, stored.dim) if "ngrams" in tensors.keys() else None  # noqa: SIM118
+        ngrams = _ngrams(tensors, stored.dim) if "ngrams" in tensors.keys() else None  # noqa: SIM118
         rows = None if keep is None else [row for row, word in enumerate(words) if word in keep]
         vectors = stored.take(rows)
-    return Compact(words if rows is None else [words[row] for row in rows], vectors, metadata, ngrams)
-
-
-def _metadata(path: Path, tensors: Any) -> dict[str, Any]:
-    about = parse_json((tensors.metadata() or {}).get("about", "{}"), f"{path}: metadata")
-    if not isinstance(about, dict):
-        raise ValueError("the metadata is not a JSON object")
-    return about
+    return words if rows is None else [words[row] for row in rows], vectors, ngrams
 
 
 def _rows(tensors: Any, name: str) -> Rows:
@@ -162,9 +142,9 @@ def _words(tensors: Any, count: int) -> list[str]:
     return words
 
 
-def _ngrams(tensors: Any, metadata: dict[str, Any], dim: int) -> NGrams:
-    rows = _rows(tensors, "ngrams")
-    shortest, longest = (metadata.get(name) for name in ("shortest", "longest"))
+def _ngrams(tensors: Any, dim: int) -> NGrams:
+    rows, about = _rows(tensors, "ngrams"), parse_json(tensors.metadata()["about"], "about")
+    shortest, longest = about["shortest"], about["longest"]
     if type(shortest) is not int or type(longest) is not int or not 1 <= shortest <= longest:
         raise ValueError("shortest and longest are not lengths of n-grams")
     if not len(rows) or rows.dim != dim:

@@ -18,7 +18,6 @@ from elmo_bench.ledger.paths import (
     RunPaths,
     check_exists,
     holder_of,
-    is_held,
     list_runs,
     new_attempt,
     run_lock,

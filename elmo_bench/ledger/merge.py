@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass, field
-from math import nan
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -63,12 +62,7 @@ def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copi
 
 
 def _difference(theirs: Record, ours: Record) -> str:
-    if theirs["scores"] != ours["scores"]:
-        metric, sides = theirs["metric"], (theirs["scores"], ours["scores"])
-        dev, own_dev = (scores["dev"]["overall"].get(metric, nan) for scores in sides)
-        test, own_test = (scores["test"]["overall"].get(metric, nan) for scores in sides)
-        return f"other scores ({metric}: dev {dev:.2f}, ours {own_dev:.2f}; test {test:.2f}, ours {own_test:.2f})"
-    return "" if theirs["outcomes"] == ours["outcomes"] else "other outcomes"
+    return next((f"other {key}" for key in ("scores", "outcomes") if theirs[key] != ours[key]), "")  # type: ignore[literal-required]
 
 
 def _kept(run: RunPaths) -> list[Path]:

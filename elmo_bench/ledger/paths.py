@@ -9,19 +9,19 @@ machines if its server does (NFS from version 4, Lustre mounted with `flock`). A
 run ends in one line. The locked file says who holds the lock; filelock (from version 4) leaves its content alone.
 """
 
-import errno
 import json
 import os
 import platform
 import re
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from filelock import FileLock, Timeout, lock_descriptor
+from filelock import FileLock, Timeout
 from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
@@ -31,8 +31,7 @@ from elmo_bench.base.reading import reader
 from elmo_bench.ledger.record import Record, Spec
 from elmo_bench.ledger.schema import check
 
-_NAME = re.compile(r"\w[\w.+=-]*")
-_HASH = re.compile(r"[0-9a-f]{12}")
+_PLACE = re.compile(r"(\w[\w.+=-]*/){3}[0-9a-f]{12}/\d+")
 _ENTRY = re.compile(r"\.?seed(0|[1-9]\d{0,17})(\..+)?", re.DOTALL)  # a leading dot: left by a killed atomic_write
 
 
@@ -48,17 +47,12 @@ class RunPaths:
     seed: int
 
     def __post_init__(self) -> None:
-        for key in ("suite", "task", "encoder"):
-            name = getattr(self, key)
-            if not isinstance(name, str) or not _NAME.fullmatch(name):
-                raise UserError(
-                    f"{key}={name!r}: cannot name a folder of the ledger. Use letters, digits and _ . + = - "
-                    "with a letter or digit first."
-                )
-        if not isinstance(self.hash, str) or not _HASH.fullmatch(self.hash):
-            raise UserError(f"hash={self.hash!r}: not the hash of a run, which is 12 hex digits")
-        if type(self.seed) is not int or self.seed < 0:
-            raise UserError(f"seed={self.seed!r}: not a seed. Give a whole number from 0.")
+        place = f"{self.suite}/{self.task}/{self.encoder}/{self.hash}/{self.seed}"
+        if not _PLACE.fullmatch(place):
+            raise UserError(
+                f"{place!r}: not suite/task/encoder/hash/seed of a run. Names have letters, digits and _ . + = -; "
+                "the first is a letter or a digit."
+            )
 
     @classmethod
     def of(cls, ledger: Path, record: Record) -> Self:
@@ -131,38 +125,31 @@ def list_runs(
 
     There are none if the folder does not exist. Links are not followed, but listed as problems. Opens no file.
     """
-    runs: dict[RunPaths, set[str]] = {}
+    runs: dict[RunPaths, set[str]] = defaultdict(set)
     problems: list[str] = []
-    wanted = (suite, task, encoder, None)
 
-    def visit(folder: str, *place: str) -> None:
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            problems.append(f"{folder}: cannot be read ({error.strerror or error})")
-            return
-        seeds: dict[int, set[str]] = {}
-        for entry in entries:
-            of_run = _ENTRY.fullmatch(entry.name) if len(place) == len(wanted) else None
-            if not of_run and (len(place) == len(wanted) or wanted[len(place)] not in (None, entry.name)):
-                continue
-            if entry.is_symlink():
-                problems.append(f"{entry.path}: a symbolic link, which a ledger does not follow")
-            elif of_run:
-                seeds.setdefault(int(of_run[1]), set()).add(entry.name)
-            elif entry.is_dir():
-                visit(entry.path, *place, entry.name)
+    def failed(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            problems.append(f"{error.filename}: cannot be read ({error.strerror or error})")
+
+    for folder, folders, files in os.walk(ledger, onerror=failed):
+        place, names = Path(folder).relative_to(ledger).parts, sorted([*folders, *files])
+        if len(place) < 4:
+            wanted = (suite, task, encoder, None)[len(place)]
+            names = [name for name in names if wanted in (None, name)]
+        else:
+            names = [name for name in names if _ENTRY.fullmatch(name)]
+        links = {name for name in names if Path(folder, name).is_symlink()}
+        problems += [f"{folder}/{name}: a symbolic link, which a ledger does not follow" for name in sorted(links)]
+        folders[:] = sorted({*folders} & {*names} - links) if len(place) < 4 else []
         with suppress(UserError):  # somebody else's folder
-            for seed in sorted(seeds):
-                runs[RunPaths(ledger, *place, seed)] = seeds[seed]  # type: ignore[call-arg, arg-type]
+            for name in () if len(place) < 4 else (name for name in names if name not in links):
+                seed = int(_ENTRY.fullmatch(name)[1])  # type: ignore[index]
+                runs[RunPaths(ledger, *place, seed)].add(name)  # type: ignore[call-arg, arg-type]
+    return Listing({run: runs[run] for run in sorted(runs)}, problems)
 
-    visit(str(ledger))
-    return Listing(runs, problems)
 
-
-PATIENCE = 0.2  # seconds: `is_held` takes the lock for a moment
+PATIENCE = 0.2  # seconds: `holder_of` takes the lock for a moment
 MAX_BYTES = 2**20
 
 
@@ -213,26 +200,18 @@ def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
         yield
 
 
-def is_held(paths: RunPaths) -> bool:
-    """Whether a process works on this run now. Changes nothing, but takes the lock for a moment.
-
-    In a ledger that this user can only read, a lock file counts as held.
-    """
-    try:
-        file = os.open(paths.lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:  # there is none, or a link
-        return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-    try:
-        return not lock_descriptor(file, blocking=False)
-    except OSError:
-        return True
-    finally:
-        os.close(file)  # frees it
-
-
 def holder_of(paths: RunPaths) -> Holder | None:
-    """The process that works on this run now; None if there is none, and if its file does not say."""
-    return read_holder(paths.lock) if is_held(paths) else None
+    """The process that works on this run now; None if there is none, and if its file does not say.
+
+    Takes the lock for a moment. In a ledger that this user can only read, a lock file counts as held.
+    """
+    if paths.lock.is_symlink() or not paths.lock.exists():
+        return None
+    try:
+        with FileLock(paths.lock, timeout=0, fallback_to_soft=False):
+            return None
+    except OSError:  # a timeout among them
+        return read_holder(paths.lock)
 
 
 @reader

@@ -63,7 +63,7 @@ class Corpus:
     def sentences(self, file: Path) -> Iterator[list[str]]:
         """The tokenised sentences of one of the files."""
         split, long = tokeniser(self.tokenizer), []
-        for number, line in read_lines(file, longest=LONGEST):
+        for number, line in read_lines(file):
             if len(line) > LONGEST:
                 long.append(number)
             elif words := split(line):

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from math import ceil, floor, log10
 from pathlib import Path
 from textwrap import fill
@@ -112,7 +111,7 @@ def look(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> None:
-    """Write names, each (x, y, name, colour), to the right of their points; those that would overlap move apart.
+    """Write names, each (x, y, name, colour), to the right of their points; those that would overlap move up.
 
     The limits of the axes must be final.
     """
@@ -123,13 +122,11 @@ def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> 
         own = 0.24 * (text.count("\n") + 1) / high
         inches = 0.11 * max(map(len, text.splitlines()))  # about so long is it in this font
         names.append([*to_axes.transform((x, y)), inches / wide, own, text, colour, (x, y)])
+    names.sort(key=lambda name: name[1])
     starts = [name[1] for name in names]
-    for _ in range(100):
-        for one, other in combinations(names, 2):
-            beside = one[0] < other[0] + other[2] and other[0] < one[0] + one[2]
-            if beside and (over := (one[3] + other[3]) / 2 - abs(one[1] - other[1])) > 1e-6:
-                up = 1 if one[1] >= other[1] else -1
-                one[1], other[1] = one[1] + up * over / 2, other[1] - up * over / 2
+    for at, one in enumerate(names):  # each above those that it would overlap
+        beside = [other for other in names[:at] if one[0] < other[0] + other[2] and other[0] < one[0] + one[2]]
+        one[1] = max([one[1], *(other[1] + (one[3] + other[3]) / 2 for other in beside)])
     for (x, y, *_, text, colour, point), start in zip(names, starts, strict=True):
         line = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 5}
         axes.annotate(

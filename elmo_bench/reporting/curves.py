@@ -138,17 +138,13 @@ def _lead(experiment: Experiment, group: Group, every: dict[str, pd.Series], bas
 
 
 def _soon(group: Group, row: Row, curve: pd.Series, over: pd.Series, *, baseline: Row, theirs: pd.Series) -> Line:
-    """The gain after 1, 2, 4, … epochs and at the end, and when the encoder is level with the baseline."""
+    """The gain after 1, 2, 4, … epochs and at the end."""
     steps = max((pd.Series(record["curves"]["steps"]).cumsum() for record in baseline.records), key=len)
-    best, level = theirs.iloc[-1], curve[curve >= theirs.iloc[-1]].index.min()
     gains = {epoch: over.asof(steps[epoch - 1]) for epoch in EPOCHS if epoch <= len(steps)}
     return {
         ROW: row,
         "task": group.heading,
         "encoder": row.encoder,
         **{f"epoch {epoch}": number(gains.get(epoch), "+.2f") for epoch in EPOCHS},
-        "end": number(curve.iloc[-1] - best, "+.2f", suffix=f" {row.mark or baseline.mark}"),
-        "steps an epoch": number(int(steps[0]), ","),
-        f"steps of {BASELINE} to its best": number(int(theirs[theirs >= best].index.min()), ",", run=baseline.anchor),
-        "steps to the same score": Cell("never", {"": None}) if pd.isna(level) else number(int(level), ","),
+        "end": number(curve.iloc[-1] - theirs.iloc[-1], "+.2f", suffix=f" {row.mark or baseline.mark}"),
     }

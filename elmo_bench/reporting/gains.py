@@ -18,7 +18,6 @@ from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from string import ascii_lowercase
 from typing import NamedTuple
 
 import numpy as np
@@ -220,7 +219,6 @@ class Standings(NamedTuple):
     """Encoders on tasks that have all of them."""
 
     gains: list[Gain]  # of every pair on every task, p adjusted for all of them
-    letters: dict[str, dict[str, str]]  # by task, by encoder: see `letters_of`
     ranks: dict[str, Rank]  # by encoder
 
 
@@ -233,25 +231,7 @@ def standings(rows: Mapping[str, Mapping[str, Row]], gain: Gains) -> Standings:
         pair = (each.ours.encoder, each.theirs.encoder)
         if each.verdict in ("ahead", "behind"):
             verdicts[each.ours.spec.task].add(pair if each.verdict == "ahead" else pair[::-1])
-    letters = {task: letters_of(sorted(own, key=own.get, reverse=True), verdicts[task]) for task, own in scores.items()}  # type: ignore[arg-type]
-    return Standings(gains, letters, ranks_of(scores, verdicts))
-
-
-def letters_of(names: Sequence[str], verdicts: Verdicts) -> dict[str, str]:
-    """Tie groups: two encoders have a letter in common if and only if no test separates them. `names`: best first.
-
-    Source: Piepho (2004), An algorithm for a letter-based representation of all-pairwise comparisons, Journal of
-    Computational and Graphical Statistics 13 (insert and absorb).
-    """
-    groups = [frozenset(names)]
-    for pair in verdicts:
-        split = [
-            part for group in groups for part in ([group - {name} for name in pair] if group >= {*pair} else [group])
-        ]
-        groups = [one for one in dict.fromkeys(split) if not any(one < other for other in split)]
-    groups.sort(key=lambda group: [name not in group for name in names])
-    marks = [*ascii_lowercase, *(f"({number})" for number in range(27, len(groups) + 1))]
-    return {name: "".join(mark for mark, group in zip(marks, groups, strict=False) if name in group) for name in names}
+    return Standings(gains, ranks_of(scores, verdicts))
 
 
 def ranks_of(scores: Mapping[str, Mapping[str, float]], verdicts: Mapping[str, Verdicts]) -> dict[str, Rank]:

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Sequence
 from itertools import zip_longest
+from math import nan
 from typing import NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 
-from elmo_bench.reporting.canvas import WIDTH, Drawing, Made
+from elmo_bench.reporting.canvas import SURFACE, WIDTH, Drawing, Made
 from elmo_bench.reporting.gains import Gains
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import Row
@@ -19,9 +18,7 @@ from elmo_bench.reporting.table import ROW, Line, make_table, number, spread
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import VECTORS
 
-SMALL, LARGE = "////", ".."  # below 1/3 hatched, above 2/3 speckled (with three layers, as the paper's figure 2)
 DARK, LIGHT = "#10151c", "#fdfdfd"  # on the cells of a heat map, whether the page is light or dark
-BLUE, PALE = "#7d93ad", "#dfe9f5"  # patterns on the cells
 
 
 class Mix(NamedTuple):
@@ -49,18 +46,12 @@ def weights(experiment: Experiment, suite: str, groups: Sequence[Group], gain: G
 
 
 def learned(groups: Sequence[Group]) -> list[Mix]:
-    """For each group, encoder and place the learned weights of the default run.
-
-    If the default run has no mix at that place, another run's are used that differs in the place alone.
-    """
+    """For each group, encoder and place the learned weights of the default run."""
     mixes: list[Mix] = []
     for group in (group for group in groups if not group.basis.fraction):
         rows = [r for r in group.rows if r.spec.settings.get("mix") == "scalar" and VECTORS not in r.changes]
-        rows = [r for r in rows if r.variation.keys() <= {"place"}]
-        rows.sort(key=lambda row: (bool(row.variation), row.variation.get("place") != "both", row.label))
-        every = [mix for row in rows for mix in mixes_of(group, row)]
-        own = {(mix.row.encoder, mix.place): mix for mix in reversed(every)}
-        mixes += [own[key] for key in sorted(own)]
+        every = [mix for row in rows if not row.variation for mix in mixes_of(group, row)]
+        mixes += sorted(every, key=lambda mix: (mix.row.encoder, mix.place))
     return mixes
 
 
@@ -94,7 +85,7 @@ def _line(mix: Mix, layers: int) -> Line:
 
 
 def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix]) -> Drawing:
-    """A heat map: tasks and places by layers; patterns mark weights below an even share and above two."""
+    """A heat map: tasks and places by layers."""
     names = [mix.group.label("\n") + f", {mix.place}" for mix in mixes]
     columns = [f"layer {layer}" for layer in range(max(len(mix.weights) for mix in mixes))]
     texts = [
@@ -103,18 +94,14 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
     ]
 
     def paint(axes: Axes) -> None:
-        for y, (mix, own) in enumerate(zip(mixes, texts, strict=True)):
-            even = 1 / len(own)
-            for x, (weight, text) in enumerate(zip((each.mean for each in mix.weights), own, strict=True)):
-                hatch, dark = SMALL if weight < even else LARGE if weight > 2 * even else "", weight > 0.6
-                fill, edge = mpl.colormaps["Blues"](0.08 + 0.8 * weight), PALE if dark else BLUE
-                axes.add_patch(Rectangle((x, y), 0.98, 0.92, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0))
-                behind = {"facecolor": fill, "edgecolor": "none", "pad": 1.6}  # no hatch behind the number
-                colour = LIGHT if dark else DARK
-                axes.text(x + 0.49, y + 0.46, text, color=colour, ha="center", va="center", bbox=behind)
-        axes.set(xlim=(0, len(columns)), ylim=(len(names), 0))
-        axes.set_xticks([k + 0.49 for k in range(len(columns))], columns)
-        axes.set_yticks([k + 0.46 for k in range(len(names))], names)
+        grid = [[each.mean for each in mix.weights] + [nan] * (len(columns) - len(mix.weights)) for mix in mixes]
+        axes.pcolormesh(range(len(columns)), range(len(names)), grid, cmap="Blues", vmin=0, vmax=1.1, edgecolor=SURFACE)
+        axes.invert_yaxis()
+        for y, own in enumerate(texts):
+            for x, text in enumerate(own):
+                axes.text(x, y, text, color=LIGHT if grid[y][x] > 0.6 else DARK, ha="center", va="center")
+        axes.set_xticks(range(len(columns)), columns)
+        axes.set_yticks(range(len(names)), names)
         axes.grid(visible=False)
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.spines[["left", "bottom"]].set_visible(False)
@@ -128,6 +115,6 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         f"{name}: {', '.join(map(' '.join, zip(columns, own, strict=False)))}"
         for name, own in zip(names, texts, strict=True)
     )
-    alt = f"{message}. {title}. {told}. Hatched: below an even share; speckled: above two.".replace("\n", ", ")
+    alt = f"{message}. {title}. {told}.".replace("\n", ", ")
     stem, size = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)]), (WIDTH, 1.0 + 0.55 * len(names))
     return Drawing(stem, title, alt, paint, message=message, size=size)

@@ -43,18 +43,6 @@ class Summary:
     def __str__(self) -> str:
         return f"{self.mean:.2f}" + ("" if self.sd is None else f" ± {self.sd:.2f}")
 
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Student's interval of the mean at 95 % confidence: mean ± t(0.975, n - 1) · sd / √n; None for one number.
-
-        Source: Student (1908), The probable error of a mean, Biometrika 6. It covers the seeds alone, not other test
-        items. With three seeds it is wide (t = 4.30), because three seeds say little.
-        """
-        if self.sd is None:
-            return None
-        reach = t_quantile((1 + LEVEL) / 2, self.n - 1) * self.sd / sqrt(self.n)
-        return self.mean - reach, self.mean + reach
-
 
 @cache
 def t_quantile(level: float, df: float) -> float:
@@ -94,7 +82,6 @@ class Difference:
     mean: float
     seeds: tuple[Variance, ...]  # of the mean of each arm, or, with paired seeds, of the mean difference
     items: Variance  # without what differs between seeds
-    noise: float = 0.0  # what single seeds did with single items: it is part of the variance of the seeds
 
     @property
     def error(self) -> float:
@@ -124,18 +111,6 @@ class Difference:
     def detectable(self) -> float:
         """The smallest true difference that one such test finds (p <= 0.05) in 80 % of repetitions."""
         return self.error * (t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df))
-
-    def items_to_detect(self, points: float, *, many_seeds: bool = False) -> float | None:
-        """How many items, drawn as these were, would make `points` the smallest detectable difference.
-
-        None if its seeds are too uncertain for that; with `many_seeds`, as if the means over seeds were known. The
-        degrees of freedom are taken as they are.
-        """
-        usual = t_quantile((1 + LEVEL) / 2, self.df) + t_quantile(POWER, self.df)
-        of_items = self.items.value + self.noise  # falls with the number of items
-        of_seeds = 0.0 if many_seeds else max(0.0, sum(part.value for part in self.seeds) - self.noise)
-        left = (points / usual) ** 2 - of_seeds
-        return (self.items.df + 1) * of_items / left if left > 0 else None
 
     @property
     def _parts(self) -> tuple[Variance, ...]:
@@ -181,7 +156,7 @@ def difference(
     items = max(0.0, _spread(gap) - sum(noise))
     mean = float(score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean())
     raised = tuple(replace(own, value=max(own.value, least)) for own, least in zip(seeds, noise, strict=True))
-    return Difference(mean, raised, Variance(items, len(arms[0]) - 1), sum(noise))
+    return Difference(mean, raised, Variance(items, len(arms[0]) - 1))
 
 
 def _spread(left_out: np.ndarray) -> float:

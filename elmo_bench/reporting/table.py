@@ -94,17 +94,10 @@ def spread(summary: Summary, *, run: str | None = None, mark: str = "", hint: st
 
 
 def scores(row: Row, metric: str, *splits: str) -> Line:
-    """The line of a row: mean ± sd of its main score on these splits, by default dev and test, and its seeds.
-
-    The 95 % interval over seeds is in the values and the hint.
-    """
+    """The line of a row: mean ± sd of its main score on these splits, by default dev and test, and its seeds."""
     line: Line = {ROW: row}
     for split in splits or ("dev", "test"):
-        summary = row.summary(split)
-        low, high = summary.interval or (None, None)
-        hint = f"95 % over seeds: {low:.2f} … {high:.2f}" if summary.interval else ""
-        cell = spread(summary, mark=row.mark, hint=hint, low=low, high=high, converged=row.converged)
-        line[f"{split} {metric}"] = cell
+        line[f"{split} {metric}"] = spread(row.summary(split), mark=row.mark, converged=row.converged)
     return line | {"seeds": seeds(row)}
 
 
@@ -234,15 +227,20 @@ def to_csv(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """A table environment for booktabs and amssymb, with the notes below."""
-    lines = [" & ".join(_tex(cell.text) for cell in row) + r" \\" for row in table.rows]
-    head = " & ".join(map(_tex, table.columns)) + r" \\"
-    notes = [rf"\par\smallskip\footnotesize {_tex(note)}" for note in table.notes]
-    form = "".join("l" if words else "r" for words in table.words)
-    return "\n".join([
-        r"% \usepackage{booktabs,amssymb}", r"\begin{table}", r"\centering", rf"\caption{{{_tex(table.title)}}}",
-        rf"\label{{tab:{table.stem}}}", rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule", *lines,
-        r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}", "",
-    ])  # fmt: skip
+    rows = [[_tex(cell.text) for cell in row] for row in table.rows]
+    text = (
+        pd.DataFrame(rows, columns=[*map(_tex, table.columns)])
+        .style.hide(axis="index")
+        .to_latex(
+            column_format="".join("l" if words else "r" for words in table.words),
+            position_float="centering",
+            hrules=True,
+            label=f"tab:{table.stem}",
+            caption=_tex(table.title),
+        )
+    )
+    notes = "".join(f"\\par\\smallskip\\footnotesize {_tex(note)}\n" for note in table.notes)
+    return text.replace(r"\end{table}", notes + r"\end{table}").replace("", "% \\usepackage{booktabs,amssymb}\n", 1)
 
 
 def _exact(value: Any) -> Any:

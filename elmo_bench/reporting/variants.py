@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from elmo_bench.base.json import canonical
 from elmo_bench.reporting.canvas import GRID, SURFACE, WIDTH, Drawing, Made, lanes, look
-from elmo_bench.reporting.gains import Gain, Gains, family_of, formula_of
+from elmo_bench.reporting.gains import Gain, Gains, family_of
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, LABELS, Row
 from elmo_bench.reporting.significance import Summary, summarise
@@ -31,12 +30,11 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
         paper, lines = experiment.paper.get(group.task), list[Line]()
         for variant, row in own:
             its_gain, alone = gains.get(row.anchor), _own(experiment, (variant, row))
-            pooled, selective = _pooled(row) if experiment.pooled else None, selectivity(row, controls)
+            selective = selectivity(row, controls)
             lines.append(
                 {
                     experiment.heading: _name(experiment, (variant, row)),
                     **scores(row, group.metric),
-                    experiment.pooled: spread(pooled) if pooled else None,
                     "selectivity": spread(selective) if selective else None,
                     **gain_cells(its_gain, over, split="dev"),
                     "test gain": number(its_gain.on("test") if its_gain else None, "+.2f"),
@@ -186,14 +184,3 @@ def _figure(
     alt = "; ".join(f"{group.label()}, {name}: {signed(gain.mean)} ({gain.said})" for group, name, gain in every)
     stem, size = f"{suite}-{experiment.name}", (WIDTH, 1.6 + 0.36 * len(lines))
     return [Drawing(stem, title, f"{message}. {alt}.", paint, message=message, size=size)]
-
-
-def _pooled(row: Row) -> Summary | None:
-    """The score on dev and test together, from the counts in the scores of both; None without these."""
-    how, pooled = formula_of(row.newest), []
-    for record in row.records:
-        dev, test = record["scores"]["dev"]["overall"], record["scores"]["test"]["overall"]
-        if not {*how.outcomes} <= dev.keys() & test.keys():
-            return None
-        pooled.append(how.score_of({name: np.array([dev[name], test[name]]) for name in how.outcomes}))
-    return summarise(pooled)

@@ -76,7 +76,6 @@ class Experiment:
     reference: str | dict[str, tuple[str, ...]] | None = None
     over: str = ""  # what to call the reference; without it, the reference's encoder or variant
     least: int = 2  # how many variants of an encoder make a table
-    pooled: str = ""  # heading of a column with the score on dev and test together, where dev selects nothing
     without: tuple[str, ...] = ()  # encoders that are kept out of the table
     paper: dict[str, PaperFigures] = field(default_factory=dict)  # the paper's `scored`, `figures` and `gain`, by task
 

@@ -125,20 +125,6 @@ def test_what_is_not_the_published_file_is_not_kept_and_the_others_come(site, fe
     assert {"sst/dev.txt", "wsd/uef/ALL.data.xml"} < set(files(tmp_path / "data"))
 
 
-@pytest.mark.parametrize(("task", "resumed"), [("sst5", True), ("coref", False)])
-def test_a_download_that_was_cut_off_is_resumed_or_starts_clean(site, fetched, task, resumed):
-    """With a published checksum the rest is fetched; an archive without one may be another by now."""
-    path, tries = (SST, 1) if task == "sst5" else (GUM, 3)  # three files are made of the archive
-    site.cuts = [len(site.files[path]) // 2] * tries
-    code, _, errors = fetched("--task", task, ACCEPT)
-    assert (code, "start again to resume" in errors[0]) == (2, resumed)
-    site.asked.clear()
-    code, lines, _ = fetched("--task", task, ACCEPT)
-    assert (code, len(lines)) == (0, 3)
-    assert site.paths == [path]
-    assert (site.wanted[0] is not None) == resumed
-
-
 def test_a_file_of_the_users_is_kept(site, fetched, tmp_path):
     mine = {"sst/train.txt": SST, "ontogum/dev.v4_gold_conll": GUM, "wnut17/wnut17train.conll": None}
     for name in mine:

@@ -120,11 +120,11 @@ def test_weights_without_a_projection_are_known_as_such(tmp_path, lacking):
     shutil.copytree(GOLDEN, tmp_path / "old")
     with h5py.File(tmp_path / "old" / "weights.hdf5", "a") as file:
         del file[lacking]
-    assert f"has no projection ('{lacking}')" in fails(load_bilm, str(tmp_path / "old"))
+    assert f"the data set '{lacking}' is missing" in fails(load_bilm, str(tmp_path / "old"))
     options = json.loads((GOLDEN / "options.json").read_text())
     options["lstm"]["projection_dim"] = None
     (tmp_path / "old" / "options.json").write_text(json.dumps(options))
-    assert "LSTMs without a projection are not read. Train" in fails(load_bilm, str(tmp_path / "old"))
+    assert "projection_dim is None" in fails(load_bilm, str(tmp_path / "old"))
 
 
 def test_nothing_is_executed(tmp_path):

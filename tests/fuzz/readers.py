@@ -192,8 +192,8 @@ def of_arrays() -> list[Case]:
             tensors, lambda read, path: [*read(RELU, path).parameters()]),
         one("elmo.weights:load", (GOLDEN / "weights.hdf5").read_bytes(), "x.hdf5",
             lambda read, path: [*read(BiLMOptions.from_file(GOLDEN / "options.json"), path).parameters()]),
-        one("encoders.vector_files:read_compact", lambda path: save_file(compact, path, {"about": "{}"}),
-            tensors, lambda read, path: read(path, {"w1", "w19"}).vectors, finite=False),
+        one("encoders.vector_files:read_compact", lambda path: save_file(compact, path),
+            tensors, lambda read, path: read(path, {"w1", "w19"})[1], finite=False),
         one("base.int8:read_tensors", lambda path: save_file(quantised({"a": torch.ones(100, 100)}), path), tensors),
         one("encoders.precomputed:open_layers", lambda path: save_file(layers, path, index), tensors,
             lambda read, path: read(path).read("0")),
@@ -207,8 +207,7 @@ def of_arrays() -> list[Case]:
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("base.arrays:read_arrays", lambda path: arrays.write_arrays(path, {"a": vectors}, "of words"), tensors),
         one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
-        one("encoders.cache:read_layers",
-            lambda path: write_layers(path, {"1" * 32: torch.ones(2, 4, 3)}, max_bytes=1e9),
+        one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: layers["0"]}, max_bytes=1e9),
             tensors, lambda read, path: read(path, {"1" * 32})),
     ]  # fmt: skip
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.ledger import HeldElsewhere, RunPaths, holder_of, is_held, run_lock
+from elmo_bench.ledger import HeldElsewhere, RunPaths, holder_of, run_lock
 from tests.ledger.records import make_record
 
 HOLD = """
@@ -38,16 +38,16 @@ def holder(paths):
 
 
 def test_second_process_is_told_and_a_kill_frees_the_run(paths, holder):
-    assert is_held(paths)
+    assert holder_of(paths)
     with pytest.raises(HeldElsewhere, match="another process is working on this run: left to it"), run_lock(paths):
         pass
     assert paths.lock.exists()
     holder.kill()
     holder.wait()
     assert paths.lock.exists()
-    assert not is_held(paths)
+    assert not holder_of(paths)
     with pytest.raises(ValueError, match="inside"), run_lock(paths):
-        raise ValueError("inside" if is_held(paths) else "free")
+        raise ValueError("inside" if holder_of(paths) else "free")
     assert not paths.lock.exists()
 
 

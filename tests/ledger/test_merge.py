@@ -49,7 +49,7 @@ def test_of_two_scores_ours_stay_unless_told_otherwise(theirs, ours, overwrite):
     assert record["scores"]["test"]["overall"]["f1"] == (51.0 if overwrite else 50.0)
     if not overwrite:
         [line] = merged.conflicts
-        assert "other scores (f1: dev 60.00, ours 60.00; test 51.00, ours 50.00)" in line
+        assert "other scores than " in line
         assert str(paths.record) in line
         assert "\n" not in line
 

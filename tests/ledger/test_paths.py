@@ -14,17 +14,15 @@ GOOD = {"ledger": Path("runs"), "suite": "open", "task": "x", "encoder": "my-enc
 
 
 @pytest.mark.parametrize("key", ["suite", "task", "encoder"])
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "../up", "a/b", "/etc", "a\\b", ".hidden", "a b", "a\n", "a\0", None, 3]
-)
+@pytest.mark.parametrize("name", ["", ".", "..", "../up", "a/b", "/etc", "a\\b", ".hidden", "a b", "a\n", "a\0"])
 def test_names_that_could_escape(key, name):
-    with pytest.raises(UserError, match=key):
+    with pytest.raises(UserError, match="not suite/task/encoder/hash/seed of a run"):
         RunPaths(**GOOD | {key: name})
 
 
 @pytest.mark.parametrize("change", [{"seed": -1}, {"seed": "../1"}, {"seed": True}, {"seed": 1.0}, {"hash": "../0123"}])
 def test_bad_seed_or_hash(change):
-    with pytest.raises(UserError, match=next(iter(change))):
+    with pytest.raises(UserError, match="not suite/task/encoder/hash/seed of a run"):
         RunPaths(**GOOD | change)
 
 

@@ -84,9 +84,6 @@ def test_programs_read_verdicts_and_seeds_in_words(tmp_path, compared, board):
     assert {row["run"]: (row["seeds"], row["verdict"]) for row in every} == {
         "elmo": ("0, 2", "ahead"), "glove": ("0, 2", ""), "none": ("0", "not tested"),
     }  # fmt: skip
-    assert {row["run"]: (row["test accuracy low"], row["test accuracy high"]) for row in every} == {
-        "elmo": ("80.0", "80.0"), "glove": ("10.0", "10.0"), "none": ("", ""),
-    }  # fmt: skip
     [note] = made[1].notes
     assert note.startswith("Not tested: open/sst5/none/")
     assert str(tmp_path) not in note

@@ -181,15 +181,12 @@ def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_no
     assert [str(share) for share in mix.shares] == ["0.38 ± 0.18", "0.62 ± 0.18"]  # 3 : 3 and 0.75 : 2.25
 
 
-def test_a_place_that_the_default_run_lacks_comes_from_a_run_that_differs_in_it_alone(tmp_path, compared):
+def test_the_weights_are_those_of_the_default_run(tmp_path, compared):
     plain = add(tmp_path, "ner", "elmo", 0)
-    both = add(tmp_path, "ner", "elmo", 0, place="both")
-    add(tmp_path, "ner", "elmo", 0, place="output")
+    add(tmp_path, "ner", "elmo", 0, place="both")
     add(tmp_path, "ner", "elmo", 0, mix="last")  # learns no weights
     own, gain = compared()
-    assert {mix.place: mix.row.newest["hash"] for mix in layers.learned(own)} == {
-        "input": plain["hash"], "output": both["hash"],
-    }  # fmt: skip
+    assert {mix.place: mix.row.newest["hash"] for mix in layers.learned(own)} == {"input": plain["hash"]}
     [table], [figure] = layers.weights(FIGURE2, "open", own, gain)
-    assert [row[2].text for row in table.rows] == ["input", "output"]
-    assert "Named entities, output: layer 0 " in figure.alt
+    assert [row[2].text for row in table.rows] == ["input"]
+    assert "Named entities, input: layer 0 " in figure.alt

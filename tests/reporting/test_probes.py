@@ -1,4 +1,4 @@
-"""Probes in reports: control labels and selectivity, dev and test together, every layer of every encoder."""
+"""Probes in reports: control labels and selectivity, every layer of every encoder."""
 
 import numpy as np
 import pytest
@@ -27,19 +27,6 @@ def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path, compa
     summary = selectivity(row, controls)
     assert (summary.n, summary.mean) == (2, pytest.approx(np.mean(wanted)))
     assert [selectivity(each, controls) for each in own[1].rows] == [None] * len(own[1].rows)
-
-
-def test_table5_gives_dev_and_test_together(tmp_path, compared):
-    """From the counts in the scores of both: 200 · right / (answers + targets)."""
-    records = [layer(tmp_path, "wsd", "elmo_only", number) for number in (0, 1)]
-    wanted = []
-    for record in records:
-        dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))
-        right, answers, targets = (dev[name] + test[name] for name in ("correct", "guessed", "gold"))
-        wanted.append(f"{200 * right / (answers + targets):.2f}")
-    [table], _ = variants.made(Experiment.load("table5"), "open", *compared())
-    assert [row["F1, all five data sets"] for row in texts(table)] == wanted
-    assert not {*wanted} & {row["test f1"] for row in texts(table)}
 
 
 @pytest.fixture

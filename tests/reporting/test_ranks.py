@@ -1,4 +1,4 @@
-"""Ranks of several encoders: tie groups, and intervals that hold as often as they say."""
+"""Ranks of several encoders: intervals that hold as often as they say."""
 
 from itertools import combinations
 
@@ -7,27 +7,13 @@ import pytest
 from scipy.stats import norm
 
 from elmo_bench.ledger import read_all
-from elmo_bench.reporting.gains import ALPHA, Rank, gains_from, letters_of, ranks_of, standings
+from elmo_bench.reporting.gains import ALPHA, Rank, gains_from, ranks_of, standings
 from elmo_bench.reporting.rows import select
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.ledgers import add
 
 REPETITIONS = 200
 LEAST = 0.95 - 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
-
-
-def test_encoders_share_a_letter_if_and_only_if_no_test_separates_them():
-    assert letters_of("abc", []) == {"a": "a", "b": "a", "c": "a"}
-    assert letters_of("abc", [("a", "c")]) == {"a": "a", "b": "ab", "c": "b"}
-    assert letters_of("abc", [("a", "b"), ("a", "c"), ("b", "c")]) == {"a": "a", "b": "b", "c": "c"}
-    rng = np.random.default_rng(0)
-    for size in (4, 6, 7):
-        names = [f"n{number}" for number in range(size)]
-        pairs = [*combinations(names, 2)]
-        verdicts = [pair for pair in pairs if rng.random() < 0.5]
-        letters = letters_of(names, verdicts)
-        for one, other in pairs:
-            assert bool(set(letters[one]) & set(letters[other])) == ((one, other) not in verdicts)
 
 
 def test_a_rank_is_the_mean_over_tasks_and_its_interval_counts_verdicts():
@@ -107,6 +93,5 @@ def test_standings_test_every_pair_once_and_adjust_for_all(tmp_path):
     assert len(standing.gains) == 12
     assert [g.p_holm for g in standing.gains] == holm([g.p for g in standing.gains])
     assert standing.ranks["elmo"].mean == 1.0 and standing.ranks["none"].mean == 4.0
-    assert standing.letters["ner"]["elmo"] == "a" and "a" not in standing.letters["ner"]["none"]
     for rank in standing.ranks.values():
         assert 1 <= rank.low <= rank.mean <= rank.high <= 4

@@ -110,18 +110,6 @@ def test_what_could_be_detected():
     assert own.detectable == pytest.approx(2 * (norm.ppf(0.975) + norm.ppf(0.8)), rel=1e-6)  # 80 % power, z test
 
 
-def test_how_many_items_would_detect_a_difference():
-    seeds, many = (Variance(0.01, 1e9), Variance(0.02, 1e9)), 1e9
-    factor = Difference(0.0, seeds, Variance(3.0, many)).items_to_detect(2.0) / (many + 1)
-    assert Difference(0.0, seeds, Variance(3.0 / factor, many)).detectable == pytest.approx(2.0, rel=1e-6)
-    noisy = Difference(0.0, (Variance(0.51, many), Variance(0.52, many)), Variance(2.0, many), noise=1.0)
-    assert noisy.items_to_detect(2.0) == pytest.approx(factor * (many + 1))
-    uncertain = Difference(0.0, (Variance(0.6, many), NONE), Variance(3.0, many))
-    assert uncertain.items_to_detect(2.0) is None
-    known = Difference(0.0, (NONE, NONE), Variance(3.0, many))
-    assert uncertain.items_to_detect(2.0, many_seeds=True) == pytest.approx(known.items_to_detect(2.0))
-
-
 @pytest.mark.parametrize(("mean", "p"), [(0.0, 1.0), (0.1, 0.0)])
 def test_without_any_variance_equal_is_equal(mean, p):
     own = Difference(mean, (NONE, NONE), NONE)
@@ -162,18 +150,6 @@ def test_mean_and_sample_deviation():
     assert (summary.n, summary.mean) == (8, 5.0)
     assert summary.sd == pytest.approx(sqrt(32 / 7), abs=1e-12)
     assert str(summary) == "5.00 ± 2.14"
-
-
-@pytest.mark.parametrize(
-    ("figures", "mean", "reach"),
-    [
-        ([1, 2, 3], 2.0, 4.302653 / sqrt(3)),  # two degrees of freedom, 97.5 %
-        ([4, 6], 5.0, 12.706205 * sqrt(2) / sqrt(2)),  # one
-        ([2, 4, 4, 4, 5, 5, 7, 9], 5.0, 2.364624 * sqrt(32 / 7) / sqrt(8)),  # seven
-    ],
-)
-def test_students_interval(figures, mean, reach):
-    assert summarise(figures).interval == pytest.approx((mean - reach, mean + reach), abs=1e-5)
 
 
 @pytest.mark.parametrize(("baseline", "elmo", "printed"), [(81.1, 85.8, 24.9), (90.15, 92.22, 21), (51.4, 54.7, 6.8)])
