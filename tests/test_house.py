@@ -33,9 +33,9 @@ LONGEST = 300  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "__main__", "base/downloads", "base/machine", "cli/run", "elmo/export", "elmo/pretrained",
+    "__main__", "base/downloads", "base/machine", "cli/cost", "cli/run", "elmo/export", "elmo/pretrained",
     "ledger/merge", "reporting/page/__init__", "reporting/cards", "reporting/console",
-    "runner/finished", "runner/sweep", "text/sample", "training/loggers",
+    "runner/finished", "runner/sweep", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("

@@ -18,16 +18,14 @@ _NOISE = (
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide Lightning's information lines and the warnings above while the block runs.
+    """Hide the warnings above while the block runs, and Lightning's information lines from now on.
 
     Ctrl-C and SIGTERM, which Lightning turns into a silent exit with code 1 and 0, raise KeyboardInterrupt.
     """
     import pytorch_lightning  # noqa: F401  # sets the level of its loggers when it is imported
 
-    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
+    for name in ("pytorch_lightning", "lightning.pytorch", "lightning_fabric"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     with warnings.catch_warnings():
         for message in _NOISE:
             warnings.filterwarnings("ignore", message=message)
@@ -39,6 +37,3 @@ def quiet() -> Iterator[None]:
             if isinstance(ended, SIGTERMException) or isinstance(ended.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)

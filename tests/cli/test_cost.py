@@ -5,8 +5,9 @@ import json
 import pytest
 
 from elmo_bench.__main__ import main
+from elmo_bench.base.json import digest
 from elmo_bench.cli import cost
-from elmo_bench.cli.cost import BATCHES, PASSES, measure
+from elmo_bench.cli.cost import BATCHES, PASSES, measure, sample_sentences
 from elmo_bench.ledger.costs import encoder_part, read_costs
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -35,6 +36,12 @@ def refused(capsys, *arguments):
 def test_a_mistake_is_one_line_before_anything_is_measured(capsys, tmp_path, arguments, said):
     assert said in refused(capsys, *arguments, "--out", str(tmp_path / "costs"))
     assert not (tmp_path / "costs").exists()
+
+
+def test_the_sentences_are_the_same_everywhere():
+    """Costs of different text are not comparable, so a change here makes every measurement stale."""
+    assert digest(sample_sentences(640))[:12] == "36b3034c0c44"
+    assert sample_sentences(9) == sample_sentences(20)[:9]
 
 
 def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch):
