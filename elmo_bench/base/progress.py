@@ -22,6 +22,7 @@ class Meter:
     def __init__(self, bar: bars.Progress, title: str, total: int | None, done: int):
         self.bar, self.title, self.steps, self.tokens, self.text = bar, title, done, 0, ""
         self.started = self.printed = time.monotonic()
+        self.lines: dict[str, bars.TaskID] = {}  # of `show`
         self.id = bar.add_task(title, total=total, completed=done, info="")
         [self.task] = bar.tasks
 
@@ -49,11 +50,20 @@ class Meter:
             self.bar.update(self.id, total=self.task.total - 1)
 
     def show(self, running: Mapping[str, str]) -> None:
-        """Print what runs, {title: what it said last}: a line a minute."""
-        if running and time.monotonic() - self.printed > MINUTE:
-            self.printed = time.monotonic()
-            told = "; ".join(text or title for title, text in running.items())
-            console.print(f"{self.title}: {self.steps}/{self.task.total or '?'} done; {told}", highlight=False)
+        """Show what runs, {title: what it said last}: a line for each below the bar; without one, a line a minute."""
+        if self.bar.disable:
+            if running and time.monotonic() - self.printed > MINUTE:
+                self.printed = time.monotonic()
+                told = "; ".join(text or title for title, text in running.items())
+                console.print(f"{self.title}: {self.steps}/{self.task.total or '?'} done; {told}", highlight=False)
+            return
+        for title in running.keys() | self.lines.keys():
+            if title not in self.lines:
+                self.lines[title] = self.bar.add_task(title, total=None, info="")
+            if title in running:
+                self.bar.update(self.lines[title], info=running[title])
+            else:
+                self.bar.remove_task(self.lines.pop(title))
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
