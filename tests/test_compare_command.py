@@ -79,8 +79,8 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
             add(tmp_path, "classification", encoder, seed, suite="reviews")
     _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
     assert "suite reviews, size cpu" in said
-    [line] = [line for line in said.splitlines() if line.startswith("With these test items and seeds,")]
-    assert re.search(r"For 2 points, about \d+ times as many test items and seeds would be needed\.$", line)
+    [line] = [line for line in said.splitlines() if " test items and these seeds, " in line]
+    assert re.search(r"For 2 points, about [\d,]+ of them and [\d,]+ times as many seeds would be needed\.$", line)
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     assert "\n## Your data: reviews\n" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 

@@ -119,10 +119,11 @@ def _print(notes: Sequence[str], gains: Sequence[Gain]) -> None:
 
 def _power(gains: Sequence[Gain]) -> list[str]:
     """What data of the user's own can show, by the least certain of these differences, and what POINTS would take."""
-    if not (tested := [gain.difference.detectable for gain in gains if gain.difference]):
+    if not (tested := [gain.difference for gain in gains if gain.difference]):
         return []
-    times = (max(tested) / POINTS) ** 2
-    more = f"For {POINTS:g} points, about {times:,.0f} times as many test items and seeds would be needed."
+    widest = max(tested, key=lambda each: each.detectable)
+    items, times = round(widest.items.df) + 1, (widest.detectable / POINTS) ** 2
+    more = f"For {POINTS:g} points, about {items * times:,.0f} of them and {times:,.0f} times as many seeds would be needed."
     more = f"So these data can show {POINTS:g} points." if times <= 1 else more
-    found = f"four of five comparisons find a difference of {max(tested):.1f} points."
-    return [f"With these test items and seeds, {found} {more}"]
+    found = f"four of five comparisons find a difference of {widest.detectable:.1f} points."
+    return [f"With {items:,} test items and these seeds, {found} {more}"]
