@@ -123,7 +123,8 @@ def _power(gains: Sequence[Gain]) -> list[str]:
         return []
     widest = max(tested, key=lambda each: each.detectable)
     items, times = round(widest.items.df) + 1, (widest.detectable / POINTS) ** 2
-    more = f"For {POINTS:g} points, about {items * times:,.0f} of them and {times:,.0f} times as many seeds would be needed."
+    more = f"about {items * times:,.0f} of them and {times:,.0f} times as many seeds would be needed."
+    more = f"For {POINTS:g} points, {more}"
     more = f"So these data can show {POINTS:g} points." if times <= 1 else more
     found = f"four of five comparisons find a difference of {widest.detectable:.1f} points."
     return [f"With {items:,} test items and these seeds, {found} {more}"]
