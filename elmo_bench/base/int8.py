@@ -21,23 +21,24 @@ FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _SCALE = ".scale"
 
 
-def quantised(tensors: Mapping[str, Tensor], *, axis: int = 0) -> dict[str, Tensor]:
-    """Float tensors as they are stored. `axis` is the axis of the outputs in tensors of two or more dimensions.
+def quantised(tensors: Mapping[str, Tensor], dtype: torch.dtype = torch.int8, *, axis: int = 0) -> dict[str, Tensor]:
+    """Float tensors as they are stored: in `dtype`; with int8 as above, the largest number of an output is 127 or -127.
 
-    The largest number of an output becomes 127 or -127. Raises UserError if a number is not finite in the file.
+    `axis` is the axis of the outputs in tensors of two or more dimensions. Raises UserError if a number is not finite
+    in the file.
     """
     stored = {}
     for name, tensor in tensors.items():
         values = tensor.detach().float().cpu()
-        if values.ndim >= 2 and values.numel() > SMALL:
+        if dtype == torch.int8 and values.ndim >= 2 and values.numel() > SMALL:
             others = [other for other in range(values.ndim) if other != axis % values.ndim]
             scale = values.abs().amax(dim=others, keepdim=True).clamp(min=1e-12) / 127
             stored[name] = torch.round(values / scale).to(torch.int8).contiguous()
             stored[name + _SCALE] = scale
         else:
-            stored[name] = values.half().contiguous()
-        if not all(stored[key].isfinite().all() for key in (name, name + _SCALE) if key in stored):
-            raise UserError(f"{name}: has numbers that int8 with scales cannot hold. Store float32.")
+            stored[name] = values.to(torch.float16 if dtype == torch.int8 else dtype).contiguous()
+    if wrong := [name for name, values in stored.items() if not values.isfinite().all()]:
+        raise UserError(f"{wrong[0]}: has numbers that {dtype} cannot hold. Store float32.")
     return stored
 
 

@@ -91,12 +91,7 @@ def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dty
     The metadata is one key with JSON: safetensors writes several keys in random order, but equal weights should give
     equal files. Raises UserError if the type cannot hold the numbers.
     """
-    if dtype == torch.int8:
-        tensors = quantised(dict(places(bilm)), axis=-1)  # the last axis of the published arrays is the output
-    else:
-        tensors = {name: view.to("cpu", dtype).contiguous() for name, view in places(bilm)}
-    if wrong := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
-        raise UserError(f"'{wrong[0]}' has values that {dtype} cannot hold. Use dtype=float32.")
+    tensors = quantised(dict(places(bilm)), dtype, axis=-1)  # the last axis of the published arrays is the output
     file.write(save(tensors, {"about": json.dumps(about, sort_keys=True)}))
 
 

@@ -29,6 +29,7 @@ from xxhash import xxh3_64_intdigest
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
+from elmo_bench.base.json import parse_json
 from elmo_bench.base.machine import choose_threads, use_threads
 from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader, reading
@@ -183,7 +184,7 @@ def read_layers(path: Path, wanted: Container[str]) -> dict[str, Tensor]:
         # torch's framework maps files instead of copying them.
         with reading(path, "layers of an encoder"), safe_open(path, framework="pt") as file:
             numbers, end = file.get_tensor("layers").view(torch.float32), 0
-            for key, shape, check in json.loads(file.metadata()["index"]):
+            for key, shape, check in parse_json(file.metadata()["index"], path):
                 start, end = end, end + math.prod(shape)
                 if key in wanted:
                     layers[key] = numbers[start:end].view(shape)

@@ -23,6 +23,7 @@ import numpy as np
 from elmo_bench.base.arrays import read_arrays, write_arrays
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors, read_lines, sha256_of
+from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import reader
@@ -182,7 +183,7 @@ def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int
         arrays, about = read_arrays(path)
         digest, _, counts = about.partition(" ")
         if digest == _digest(corpus, vocabulary):
-            return Encoded(**arrays, vocabulary=TargetVocabulary(json.loads(counts)), digest=digest)
+            return Encoded(**arrays, vocabulary=TargetVocabulary(parse_json(counts, path)), digest=digest)
     encoded = encode(corpus, vocabulary)
     arrays = {name: getattr(encoded, name) for name in ("tokens", "starts", "characters", "targets")}
     write_arrays(path, arrays, f"{encoded.digest} {json.dumps(encoded.vocabulary)}")

@@ -152,9 +152,7 @@ def save_trained(
     config, model = training.config, training.model.cpu()
     out, dtype = Path(config.out), DTYPES[config.dtype]
     training.text.vocabulary.write(out / "vocabulary.txt")
-    softmax = {name: value.detach() for name, value in model.softmax.named_parameters()}
-    whole = dtype != torch.int8
-    stored = {name: value.to(dtype).contiguous() for name, value in softmax.items()} if whole else quantised(softmax)
+    stored = quantised(dict(model.softmax.named_parameters()), dtype)
     about = {"steps": training.step, "tokens": training.read}
     contents: dict[str, Content] = {
         "softmax.safetensors": save(stored, metadata={"format": "pt"}),

@@ -33,7 +33,7 @@ def test_convolutions_have_a_scale_for_each_filter_and_small_tensors_stay_floats
 
 def test_numbers_that_are_not_finite_are_not_written():
     for value in (torch.nan, torch.inf):
-        with pytest.raises(UserError, match="wide: has numbers that int8 with scales cannot hold"):
+        with pytest.raises(UserError, match=r"has numbers that torch\.int8 cannot hold"):
             quantised({"wide": torch.full((64, 200), value)})
     with pytest.raises(UserError, match="bias: has numbers"):
         quantised({"bias": torch.tensor([1e6])})
