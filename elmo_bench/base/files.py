@@ -8,6 +8,7 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import shutil
 import uuid
 import zipfile
@@ -110,6 +111,8 @@ def open_text(path: Path) -> IO[bytes]:
     """The bytes of a file, plain or `.gz`, `.xz`; `-` is standard input. Reading raises OSError or DAMAGE."""
     if path == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
+    if path.suffix == ".zst":
+        raise UserError(f"{path}: is not read. Unpack it: zstd -dc {path.name} | xz > {path.stem}.xz")
     if opener := _OPENERS.get(path.suffix):
         return io.BufferedReader(opener(path), 2**18)  # lines come faster
     return path.open("rb")
@@ -188,6 +191,14 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what processes that were killed in `atomic_write` left anywhere in a folder that nobody else writes to."""
+    for path in folder.rglob(".*"):
+        if re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) and path.is_file():
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:

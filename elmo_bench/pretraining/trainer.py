@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, remove_unfinished
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
@@ -72,6 +72,7 @@ def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:
     Raises UserError.
     """
     check_options(config)
+    remove_unfinished(Path(config.out))
     options = BiLMOptions.from_json(config.shape, "shape")
     out = Path(config.out)
     text, heldout = _texts(config, config.recipe.vocabulary, Path(config.encoded or out / "encoded"))
@@ -91,6 +92,7 @@ def finetune(config: DictConfig) -> tuple[Training, Encoded | None, Perplexity |
     weights, out = str(config.weights), Path(config.out)
     if Path(weights).resolve() == out.resolve():
         raise UserError(f"out={config.out}: the folder of the weights, which stay as they are. Give another folder.")
+    remove_unfinished(out)
     checksum = checksum_of(*locate(weights))
     try:
         model, vocabulary = load_language_model(weights)

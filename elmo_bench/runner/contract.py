@@ -4,8 +4,10 @@ Each check returns what it saw. It raises UserError, which says what to write, w
 """
 
 import copy
+import inspect
 import itertools
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -185,7 +187,7 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
 
 
 def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:
-    """It is frozen, and the weights of another seed have another checksum.
+    """It is frozen, and other weights have another checksum: computed, written down, or made by `load` from a seed.
 
     options: of `load_encoder`, for other encoders of this kind.
     """
@@ -210,8 +212,14 @@ def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:
     same, other = load_encoder(**options), load_encoder(**options, run_seed=1)
     if same.checksum != encoder.checksum or not torch.equal(vectors(same), ours):
         raise UserError("encoder: loaded again it has another checksum or other vectors. Draw nothing without a seed.")
+    advice = "Compute it from the weights, such as with hashlib.sha256 of their bytes."
     if other.checksum == encoder.checksum and not torch.equal(vectors(other), ours):
-        advice = "Compute it from the weights, such as with hashlib.sha256 of their bytes."
         raise UserError(f"encoder: one checksum for the weights of two seeds. {advice}")
+    with torch.no_grad():
+        for parameter in (p for module in modules(same) for p in module.parameters()):
+            parameter.view(-1)[:1].add_(1.0)
+    source = inspect.getsource(sys.modules[f"elmo_bench.encoders.{options['kind']}"])
+    if parameters and same.checksum == encoder.checksum and encoder.checksum in source:
+        raise UserError(f"encoder: its checksum '{encoder.checksum}' stays when a weight changes. {advice}")
     frozen = f"{sum(p.numel() for p in parameters):,} parameters, none changes"
     return f"frozen: {frozen}; checksum {encoder.checksum:.24}"

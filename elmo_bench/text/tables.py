@@ -26,7 +26,6 @@ from elmo_bench.base.sources import PACKED, SPLITS, TABLES, hub_errors, hub_file
 from elmo_bench.text.columns import line_of
 
 LARGEST = 2**30  # bytes of a file, and characters of an unpacked one; more takes more memory than a run should
-WRITTEN = TABLES[:-1]  # all but Parquet
 Row = dict[str, Any]  # cell by column
 NAMES = {  # of the files of a split, as words in their names
     "train": {"train", "training"},
@@ -208,13 +207,23 @@ def _named(cell: Any, classes: Sequence[str]) -> Any:
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows in the form that the path's ending names, one of WRITTEN; lists of words in CSV as `line_of` does.
+    """Write rows in the form that the path's ending names, one of TABLES; lists of words in CSV as `line_of` does.
 
-    Raises UserError for another ending.
+    Raises UserError for another ending, and for cells that the form cannot have.
     """
     ending, names = path.suffix.lower(), list(dict.fromkeys(name for row in rows for name in row))
-    if ending not in WRITTEN:
-        raise UserError(f"{path}: not the name of a table. Give one that ends in {', '.join(WRITTEN)}.")
+    if ending not in TABLES:
+        raise UserError(f"{path}: not a name of a table. Give one that ends in {', '.join(TABLES)}.")
+    if ending == ".parquet":
+        import pyarrow.parquet
+
+        try:
+            table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        except pyarrow.ArrowException as error:
+            raise UserError(f"{path}: no Parquet table ({error}). Give a name that ends in .jsonl.") from None
+        with atomic_write(path) as handle:
+            pyarrow.parquet.write_table(table, handle)
+        return
     text = io.StringIO()
     if ending in (".csv", ".tsv"):
         written = csv.writer(text, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")

@@ -85,6 +85,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("network", ".requires_grad_(False)", "", "need gradients. Write `with torch.no_grad():` in it."),
     ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
     ("network", "return [", "self.net.bias += 1e-6; return [", "encode changes its weights or buffers"),
+    ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),
     ("data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
     ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
     ("data", "def read_file", "canonical = lambda self, each: 1\n    def read_file", "equal for examples that differ"),

@@ -76,6 +76,17 @@ def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, killed,
     assert checkpoints(corpus / "killed") == ["00000025.ckpt", "00000026.ckpt"]
 
 
+def test_what_a_kill_left_half_written_is_removed(corpus):
+    left = [corpus / "out" / "checkpoints" / ".00000010.ckpt.0123abcd", corpus / "out" / ".curve.csv.89abcdef"]
+    own = corpus / "out" / ".notes.txt"
+    left[0].parent.mkdir(parents=True)
+    for path in (*left, own):
+        path.write_bytes(b"half")
+    train(corpus, corpus / "out", "recipe.steps=3")
+    assert own.exists()
+    assert not any(path.exists() for path in left)
+
+
 def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
     folder = corpus / "out" / "checkpoints"
     folder.mkdir(parents=True)

@@ -228,7 +228,7 @@ def test_the_columns_of_a_record_are_used_for_new_text_and_its_files_are_not_ope
 @pytest.mark.parametrize(
     ("task", "content", "out"),
     [
-        ("classification", "id,sentence2\n1,A dog sleeps .\n2,A man runs .\n", ["new.csv", "new.tsv"]),
+        ("classification", "id,sentence2\n1,A dog sleeps .\n2,A man runs .\n", ["new.parquet", "new.tsv"]),
         ("tagging", "Ada\nran\n\nBo\n", ["new.conll", "new.jsonl"]),
     ],
 )

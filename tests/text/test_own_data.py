@@ -82,7 +82,7 @@ def test_every_form_has_the_same_rows(tmp_path, name):
 
 
 def test_a_table_that_was_written_is_read(tmp_path):
-    for ending in ("csv", "tsv", "jsonl", "json"):
+    for ending in ("csv", "tsv", "jsonl", "json", "parquet"):
         write_table(path := tmp_path / f"x.{ending}", ROWS)
         assert read_table(path) == ROWS
 
