@@ -18,12 +18,12 @@ import shutil
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from xxhash import xxh3_64_intdigest
 
 from elmo_bench.base.downloads import cache_folder
@@ -47,8 +47,10 @@ SPARE = 10**9  # bytes that are left free on the disk
 class LayerStore:
     """Layers by sentence, handed out in batches on one device (the encoder's by default) with at most one copy each.
 
+    On a GPU the layers of a run stay there if they fit, wherever else they are kept.
+
     mode: `disk` keeps layers in `folder` (by default in the cache folder), for later runs and other processes; `ram`
-    keeps them in this process, on the encoder's device if they fit there; `off` computes them for every batch; `auto`
+    keeps them in this process; `off` computes them for every batch; `auto`
     is `disk`, but `ram` if the folder cannot be written and `off` above `max_gb`.
     max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
     variant: the encoder's configuration that changes its vectors and is not in its checksum.
@@ -111,17 +113,13 @@ class LayerStore:
         missing = list(dict.fromkeys(sentence for sentence in sentences if sentence not in self._kept))
         computed = dict(zip(missing, self._encode(missing), strict=True)) if missing else {}
         rows = [computed[each] if each in computed else self._kept[each] for each in sentences]
+        if all(layers.device == self.device != torch.device("cpu") for layers in rows):
+            return pad_sequence([layers.transpose(0, 1) for layers in rows], batch_first=True).transpose(1, 2)
         lengths = [layers.shape[1] for layers in rows]
-        on_host = any(layers.device.type == "cpu" for layers in rows)  # collected there, and copied at once
-        batch = torch.empty(
-            (len(rows), self.encoder.layers, max(lengths), self.encoder.dim),
-            dtype=torch.float32,
-            device="cpu" if on_host else self.device,
-            pin_memory=on_host and self.device.type == "cuda",
-        )
-        target: Any = batch.numpy() if on_host else batch  # numpy copies rows faster than torch
-        for row, length, layers in zip(target, lengths, rows, strict=True):
-            row[:, :length], row[:, length:] = layers.cpu().numpy() if on_host else layers, 0
+        shape = len(rows), self.encoder.layers, max(lengths), self.encoder.dim
+        batch = torch.empty(shape, dtype=torch.float32, pin_memory=self.device.type == "cuda")  # copied at once
+        for row, length, layers in zip(batch.numpy(), lengths, rows, strict=True):  # numpy copies rows faster
+            row[:, :length], row[:, length:] = layers.cpu().numpy(), 0
         return batch.to(self.device, non_blocking=True)
 
     def _key(self, sentence: Sentence) -> str:
@@ -134,7 +132,7 @@ class LayerStore:
     def _look_up(self, path: Path, missing: dict[str, Sentence]) -> None:
         """Move from `missing` what is in a file."""
         for key, layers in read_layers(path, missing).items():
-            self._kept[missing.pop(key)] = layers
+            self._kept[missing.pop(key)] = layers.to(self._memory)
 
     def _compute(self, new: Iterable[Sentence]) -> None:
         """Compute and keep what is missing, except what other processes with the same work write meanwhile."""
