@@ -219,8 +219,8 @@ def _check_epochs(record: Any) -> None:
 class Copies:
     """Notices a run that a ledger has under several seeds or specs.
 
-    Two seeds of a run never agree on every item, unless the data are few or easy, or the head learned nothing: see
-    MANY, SOME and `_wrong`. Their training losses always differ.
+    Two seeds of a run never agree on every item, unless the data are few or easy, the head learned nothing (see MANY,
+    SOME and `_wrong`), or one epoch was enough, as for word senses. Their training losses always differ.
     """
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ class Copies:
         run, dev = (record["hash"], record["seed"]), record["curves"]["dev"]
         wrong, rises, loss = _wrong(record), len(set(dev)) > 1, record["curves"].get("train_loss")
         traits: list[tuple[Any, ...]] = [("attempt", record["attempt"])]
-        if wrong >= MANY and (rises or len(dev) == 1):
+        if wrong >= MANY and rises:
             traits.append(("outcomes", run[0], record["outcomes"]))
         elif (wrong >= SOME and rises) or loss:
             more = () if wrong >= SOME and rises else loss

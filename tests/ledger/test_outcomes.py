@@ -94,7 +94,7 @@ def test_what_contradicts_itself_is_refused(change, said):
     ("predicted", "curve", "same", "copied"),
     [
         ("aba" * 40, [50.0, 60.0, 59.0], False, "outcomes"),  # 160 wrong items
-        ("aba" * 40, [60.0], False, "outcomes"),  # one epoch
+        ("aba" * 40, [60.0], False, ""),  # one epoch may be all that there is, as for word senses
         ("aba" * 40, [60.0, 60.0, 60.0], True, ""),  # nothing was learned
         ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], True, "outcomes and curves"),  # 52
         ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], False, ""),
