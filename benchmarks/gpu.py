@@ -8,9 +8,10 @@ and through plain transformers; steps of pretraining; named entities and inferen
 card at once, with random weights of the original's shape. A step that does not end in its share of the time is stopped,
 and says so; the others go on.
 
-A machine without a network needs the wheels of hydra-core, omegaconf, antlr4-python3-runtime, pytorch-crf, datasets,
-seqeval, submitit, pydantic, orjson, zstandard and allennlp, with what they need. A tree that travels can leave behind
-results/, docs/ and elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors.
+A machine without a network, where torch, transformers and lightning are installed, needs the wheels of hydra-core,
+omegaconf, antlr4-python3-runtime, pytorch-crf, seqeval, orjson, pydantic, pydantic-core, annotated-types,
+typing-inspection and, for the peer, allennlp. A tree that travels can leave behind results/, docs/ and
+elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors.
 """
 
 import argparse
