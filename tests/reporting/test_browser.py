@@ -18,7 +18,7 @@ MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAME
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    full(folder / "runs", tasks=("ner", "sst5", "coref"), light=("ner",), seeds=2)
+    full(folder / "runs", tasks=("ner", "sst5", "squad"), light=("ner",), seeds=2)
     assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
     return folder
 
@@ -90,18 +90,18 @@ def test_the_filter_and_what_is_open_are_in_the_address(page):
     assert all("mix.penalty" in text for text in shown)
     assert not page.locator("#open-glance").is_visible()
     page.locator("#words").fill("")
-    page.locator("#task").select_option("coref")
+    page.locator("#task").select_option("squad")
     titles = page.locator("#open-gains tbody tr:visible th").all_inner_texts()
-    assert set(titles) == {"Coreference (coref)"}
+    assert set(titles) == {"Question answering (squad)"}
     assert not page.locator("#open-ner-runs").is_visible()
     assert not page.locator("#section-open-regularisation").is_visible()  # a section without a row
     page.locator("#section-open-speed summary").click()
     page.locator("#section-open-speed summary").click()
-    page.wait_for_url("**#section-open-speed?task=coref")
+    page.wait_for_url("**#section-open-speed?task=squad")
     address = page.url
     page.goto("about:blank")
     page.goto(address)
-    assert page.locator("#task").input_value() == "coref"
+    assert page.locator("#task").input_value() == "squad"
     assert page.evaluate("[...document.querySelectorAll('details[open]')].map(each => each.id)") == [
         "section-open-speed"
     ]
