@@ -29,7 +29,7 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         plain = torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
         exact = cudnn.flags(enabled=cudnn.enabled, deterministic=cudnn.deterministic, allow_tf32=False)
-        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], exact, float32_products("highest"):
+        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], exact, float32_products("ieee"):
             return function(*arguments, **named)
 
     return call
@@ -37,13 +37,15 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
 @contextmanager
 def float32_products(precision: str) -> Iterator[None]:
-    """Products of float32 matrices are exact with `highest`, and TF32 on a GPU with `high`, whatever was set before."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
+    """Products of float32 matrices are exact with `ieee`, and TF32 on a GPU with `tf32`, whatever was set before."""
+    places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    before = [place.fp32_precision for place in places]
+    places[0].fp32_precision, places[1].fp32_precision = precision, "ieee"
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        for place, earlier in zip(places, before, strict=True):
+            place.fp32_precision = earlier
 
 
 def device_named(name: str) -> torch.device:

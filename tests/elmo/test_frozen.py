@@ -83,3 +83,16 @@ def test_training_mode_gradients_and_checkpoints_do_not_reach_it():
     assert not any(parameter.requires_grad for parameter in module["elmo"].encoder.bilm.parameters())
     assert not [name for name in module.state_dict() if "scalar" not in name and not name.endswith("seen")]
     assert torch.equal(first(module["elmo"]), wanted)
+
+
+def test_vectors_are_exact_whatever_the_precision_of_products_is_set_to():
+    encoder, places = ElmoEncoder(weights=str(GOLDEN)), (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
+    exact, before = encoder.encode(SENTENCES), [place.fp32_precision for place in places]
+    try:
+        places[0].fp32_precision, places[1].fp32_precision = "tf32", "bf16"
+        for layers, wanted in zip(encoder.encode(SENTENCES), exact, strict=True):
+            assert torch.equal(layers, wanted)
+        assert [place.fp32_precision for place in places] == ["tf32", "bf16"]
+    finally:
+        for place, earlier in zip(places, before, strict=True):
+            place.fp32_precision = earlier

@@ -113,7 +113,7 @@ def test_without_torchs_private_operators_the_module_itself_runs(precision, tole
 
 
 def test_an_unknown_precision_is_one_line(bilm):
-    with pytest.raises(UserError, match="precision=tf32 is of GPUs"):
+    with pytest.raises(UserError, match="precision=tf32 needs a GPU"):
         fastest(bilm, precision="tf32")
     with pytest.raises(UserError, match=f"precision=fp8: unknown. Choose one of: {', '.join(PRECISIONS)}"):
         fastest(bilm, precision="fp8")

@@ -54,14 +54,14 @@ def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> N
     if torch.device(device).type != "cpu":
         return _on_gpu(bilm, precision, device)
     if precision == "tf32":
-        raise UserError("precision=tf32 is of GPUs. Choose float32, bfloat16 or int8 on a CPU.")
+        raise UserError("precision=tf32 needs a GPU. Choose float32, bfloat16 or int8.")
     if packed.works("float32"):
         if not packed.works(precision):
             raise UserError(f"precision={precision}: this CPU has no instructions for it. Choose float32.")
         used("bilm", f"packed {precision}")
         return packed.PackedBiLM(bilm, precision)
     if precision == "int8":
-        raise UserError("precision=int8 runs on a CPU with oneDNN's operators, and here are none. Choose float32.")
+        raise UserError("precision=int8 runs on a CPU with oneDNN's operators, which are missing here. Choose float32.")
     note("ELMo: oneDNN's operators in torch are missing or differ, so it runs without packed weights")
     used("bilm", f"batched {precision}")
     return BatchedBiLM(copy.deepcopy(bilm).to(getattr(torch, precision)))
@@ -71,7 +71,9 @@ def _on_gpu(bilm: BiLM, precision: str, device: str) -> Network:
     if precision == "int8":
         raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
     if precision != "float32" and torch.cuda.get_device_capability(device) < BFLOAT16:
-        raise UserError(f"precision={precision}: {torch.cuda.get_device_name(device)} has none. Choose float32.")
+        raise UserError(
+            f"precision={precision}: {torch.cuda.get_device_name(device)} cannot multiply in it. Choose float32."
+        )
     used("bilm", f"graphs {precision}")
     dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    return GraphBiLM(copy.deepcopy(bilm).to(device, dtype), products="high" if precision == "tf32" else "highest")
+    return GraphBiLM(copy.deepcopy(bilm).to(device, dtype), products="tf32" if precision == "tf32" else "ieee")

@@ -3,7 +3,7 @@
 Inference (`GraphBiLM`) and pretraining share them. The same steps in plain PyTorch run on CPUs, and on GPUs without
 Triton; tests compare these with the reference.
 
-Shape letters: B sentences, R rows (B made up to a number that comes again), T steps, P projection, H cell; a leading 2
+Shape letters: B sentences, R rows (B rounded up, see `pieces`), T steps, P projection, H cell; a leading 2
 is the direction.
 """
 
@@ -33,7 +33,7 @@ BLOCK = 1024
 EAGER = 2  # times that a loop runs before it is captured: then its kernels are compiled and memory for them is there
 FEW, MANY = 256, 8192  # rows times steps that the buffers of inference hold
 MOST_STEPS = 64  # of a graph
-EVEN = 128  # above, rows are made up to a multiple of this; below, to a power of two
+EVEN = 128  # above, rows are rounded up to a multiple of this; below, to a power of two
 
 
 class Graphs:
@@ -71,14 +71,13 @@ class Graphs:
 class GraphBiLM(BatchedBiLM):
     """A `Network` (see `kernels/__init__.py`) for inference on a GPU; `products` is float32's precision in products.
 
-    A call is cut into pieces of few shapes: a power of two of steps, and rows that are made up to a number that comes
-    again. A piece is one product of all inputs, then for each step a product, a fused kernel, a projection and its
-    clip. One call at a time has the buffers.
+    A call is cut into pieces of few shapes, so that few graphs serve all calls. A piece is one product of all inputs,
+    then for each step a product, a fused kernel, a projection and its clip. One call at a time has the buffers.
     """
 
     words_at_once = 4096
 
-    def __init__(self, bilm: BiLM, *, products: str = "highest"):
+    def __init__(self, bilm: BiLM, *, products: str = "ieee"):
         super().__init__(bilm)
         self.products, self._lock, self._room = products, threading.Lock(), 0
 
