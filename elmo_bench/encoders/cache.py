@@ -50,8 +50,8 @@ class LayerStore:
     On a GPU the layers of a run stay there if they fit, wherever else they are kept.
 
     mode: `disk` keeps layers in `folder` (by default in the cache folder), for later runs and other processes; `ram`
-    keeps them in this process; `off` computes them for every batch; `auto`
-    is `disk`, but `ram` if the folder cannot be written and `off` above `max_gb`.
+    keeps them in this process; `off` computes them for every batch; `auto` is `disk`, but `ram` if the folder cannot be
+    written and `off` above `max_gb`.
     max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
     variant: the encoder's configuration that changes its vectors and is not in its checksum.
     """
@@ -113,7 +113,7 @@ class LayerStore:
         missing = list(dict.fromkeys(sentence for sentence in sentences if sentence not in self._kept))
         computed = dict(zip(missing, self._encode(missing), strict=True)) if missing else {}
         rows = [computed[each] if each in computed else self._kept[each] for each in sentences]
-        if all(layers.device == self.device != torch.device("cpu") for layers in rows):
+        if all(layers.device.type == self.device.type == "cuda" for layers in rows):
             return pad_sequence([layers.transpose(0, 1) for layers in rows], batch_first=True).transpose(1, 2)
         lengths = [layers.shape[1] for layers in rows]
         shape = len(rows), self.encoder.layers, max(lengths), self.encoder.dim

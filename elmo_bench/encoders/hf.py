@@ -51,8 +51,7 @@ class HfEncoder:
             raise UserError(f"encoder.contextual.pooling={pooling}: unknown. Choose one of: {', '.join(POOLINGS)}.")
         precision = precision or "float32"
         if precision not in PRECISIONS:
-            known_ones = ", ".join(PRECISIONS)
-            raise UserError(f"encoder.contextual.precision={precision}: unknown. Choose one of: {known_ones}.")
+            raise UserError(f"encoder.contextual.precision={precision}: unknown. Choose float32 or bfloat16.")
         self.folder = find(weights)
         self.files = files_of(self.folder)
         self.checksum = checksum(weights, self.folder)
