@@ -59,8 +59,10 @@ def formula(name: str, task: str = "") -> Formula:
 
 def check_metric(name: str, task: str) -> None:
     """Raise UserError if the task is installed and calls its main score otherwise: tables show the name."""
-    if task.isidentifier() and find_spec(f"elmo_bench.tasks.{task}"):
-        own = importlib.import_module(f"elmo_bench.tasks.{task}.metric").Metric.main
+    module = f"elmo_bench.tasks.{task}"
+    if task.isidentifier() and find_spec(module) and find_spec(f"{module}.metric"):
+        metric = getattr(importlib.import_module(f"{module}.metric"), "Metric", None)
+        own = getattr(metric, "main", name)  # `task_class` refuses a metric without one
         if name != own:
             raise UserError(f"record.metric: {name!r:.60} is not the main score of {task}, which is {own}")
 
