@@ -38,7 +38,7 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 @contextmanager
 def float32_products(precision: str) -> Iterator[None]:
     """Products of float32 matrices are exact with `ieee`, and TF32 on a GPU with `tf32`, whatever was set before."""
-    places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before = [place.fp32_precision for place in places]
     places[0].fp32_precision, places[1].fp32_precision = precision, "ieee"
     try:
