@@ -17,6 +17,7 @@ from elmo_bench.training.contracts import Metric
 from elmo_bench.training.optimisers import LINEAR, build_optimiser, build_schedule
 
 POOL = 32  # batches whose examples are sorted by length together
+LOOK = 100  # steps between two looks at the loss: a GPU is waited for at each
 
 Collate = Callable[[Sequence[Any]], dict[str, Any]]
 
@@ -58,13 +59,18 @@ class Batcher(Sampler[list[int]]):
 
 
 class Examples(Dataset):
-    """A split, read one batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}."""
+    """A split, read one batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}.
+
+    "tokens" in it is the number of tokens over all its sequences, counted before the batch is on a GPU.
+    """
 
     def __init__(self, examples: Sequence[Any], collate: Collate):
         self.examples, self.collate = examples, collate
 
     def __getitem__(self, numbers: list[int]) -> dict[str, Any]:
-        return {"numbers": numbers, **self.collate([self.examples[number] for number in numbers])}
+        batch = self.collate([self.examples[number] for number in numbers])
+        tokens = sum(int(value.mask.sum()) for value in batch.values() if hasattr(value, "mask"))
+        return {"numbers": numbers, "tokens": tokens, **batch}
 
 
 class DataModule(pl.LightningDataModule):
@@ -135,9 +141,10 @@ class HeadTraining(pl.LightningModule):
         self.predictions: list[Any] = []
         self._by_number: dict[int, Any] = {}  # predictions of the pass so far
 
-    def training_step(self, batch: dict[str, Any], _index: int) -> Tensor:
+    def training_step(self, batch: dict[str, Any], index: int) -> Tensor:
         loss = self.objective(batch)
-        if not torch.isfinite(loss):
+        # A loss that is not finite spoils the weights, so all later ones show it.
+        if (index % LOOK == 0 or self.trainer.is_last_batch) and not torch.isfinite(loss):
             raise UserError(
                 f"epoch {self.current_epoch}, step {self.global_step}: the loss is {loss.item()}. "
                 "Lower task.training.optimizer.lr."

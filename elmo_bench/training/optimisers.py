@@ -45,8 +45,8 @@ def _update(p: Tensor, g: Tensor, state: dict[str, Any], options: Mapping[str, A
     table = p.dim() == 2 and len(p) >= TABLE
     if not state:
         state |= {"step": torch.zeros(()), "square_avg": torch.zeros_like(p), "acc_delta": torch.zeros_like(p)}
-    if table and "last" not in state:
-        state["last"] = p.new_zeros(len(p))
+    if table and "last" not in state:  # new, or of torch's Adadelta, whose rows all decay at each step
+        state["last"] = p.new_full((len(p),), float(state["step"]))
     state["step"] += 1
     rows: Any = g.any(dim=1).nonzero().squeeze(1) if table else ...
     squares, changes, g = state["square_avg"][rows], state["acc_delta"][rows], g[rows]
@@ -65,6 +65,12 @@ def _root(x: Tensor) -> Tensor:
     return x.double().sqrt_().to(x.dtype)
 
 
+def _adadelta(parameters: list[torch.nn.Parameter], **options: Any) -> Optimizer:
+    """On a GPU torch's own, for all parameters at once: one by one they would be thousands of small operations."""
+    on_gpu = any(parameter.device.type == "cuda" for parameter in parameters)
+    return (torch.optim.Adadelta if on_gpu else Adadelta)(parameters, **options)
+
+
 def _fused(kind: Callable[..., Optimizer], parameters: list[torch.nn.Parameter], **options: Any) -> Optimizer:
     """An optimiser that goes over its memory once a step, several times faster on a CPU."""
     optimiser = kind(parameters, **{"fused": True} | options)
@@ -73,7 +79,7 @@ def _fused(kind: Callable[..., Optimizer], parameters: list[torch.nn.Parameter],
 
 
 OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
-    "adadelta": Adadelta,
+    "adadelta": _adadelta,
     "adagrad": torch.optim.Adagrad,
     "adam": partial(_fused, torch.optim.Adam),
     "adamw": partial(_fused, torch.optim.AdamW),

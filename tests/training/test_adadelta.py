@@ -15,15 +15,18 @@ def numbers(count, step):
     return ((n * 7919 + step * 104729 + 17) * (n + 13) % 2003 - 1001) / 1001
 
 
-def run(kind, steps, *, resume=None, shapes=SHAPES, dtype=torch.double, **options):
-    """The parameters after some steps; a row of the table has a gradient in few of them, row 0 in each."""
+def run(kind, steps, *, resume=None, then=None, shapes=SHAPES, dtype=torch.double, **options):
+    """The parameters after some steps; a row of the table has a gradient in few of them, row 0 in each.
+
+    From the step `resume` on, by another optimiser that has the state: of the same kind, or of the kind `then`.
+    """
     parameters = [torch.nn.Parameter(numbers(math.prod(shape), 0).to(dtype).view(shape)) for shape in shapes]
     options = {"lr": 0.9, "rho": 0.95, "eps": 1e-6} | options
     optimiser = kind(parameters, **options)
     for step in range(1, steps + 1):
         if step == resume:
             state = optimiser.state_dict()
-            optimiser = kind(parameters, **options)
+            optimiser = (then or kind)(parameters, **options)
             optimiser.load_state_dict(state)
         for p in parameters:
             p.grad = numbers(p.numel(), step).to(dtype).view(p.shape)
@@ -35,6 +38,12 @@ def run(kind, steps, *, resume=None, shapes=SHAPES, dtype=torch.double, **option
 
 def test_it_equals_torchs_although_it_skips_rows_without_a_gradient():
     for own, other in zip(run(Adadelta, 60), run(torch.optim.Adadelta, 60), strict=True):
+        torch.testing.assert_close(own, other, atol=1e-10, rtol=1e-10)
+
+
+def test_it_goes_on_from_the_state_of_torchs_which_a_gpu_uses():
+    whole, moved = run(Adadelta, 40), run(torch.optim.Adadelta, 40, resume=20, then=Adadelta)
+    for own, other in zip(whole, moved, strict=True):
         torch.testing.assert_close(own, other, atol=1e-10, rtol=1e-10)
 
 
