@@ -103,7 +103,7 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
         own = shown(experiment, groups)
         made = _LAYOUTS[experiment.layout](experiment, suite, own, gain)
         command = f"elmo-bench sweep experiment={experiment.name} suite={suite}" if suite in choices("suite") else ""
-        rows = [row for group in own for row in group.rows if experiment.variant_of(row.spec)]
+        rows = _rows(experiment, own)
         took = spent(rows) if rows else ""
         parts.append(_section(experiment.name, experiment.caption, experiment.about, made, own, command, took))
     parts += [
@@ -135,6 +135,17 @@ def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
     kept = {row.spec.protocol for row in newest}
     cut = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol in kept)) for group in own]
     return [group for group in cut if group.rows]
+
+
+def _rows(experiment: Experiment, groups: Sequence[Group]) -> list[Row]:
+    """What the tables of an experiment are made from."""
+    if experiment.layout == "variants":
+        return [row for group in groups for _, row in variants.rows(experiment, group)]
+    every = [(group, row) for group in groups for row in group.rows if experiment.variant_of(row.spec)]
+    if experiment.layout == "fractions":
+        cut = {(group.task, row.encoder) for group, row in every if group.basis.fraction}
+        return [row for group, row in every if (group.task, row.encoder) in cut]
+    return [row for group, row in every if not group.basis.fraction]
 
 
 def _runs(group: Group, gain: Gains) -> Table:

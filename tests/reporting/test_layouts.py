@@ -84,6 +84,15 @@ def test_variants_in_order_each_compared_with_its_reference(snli, name, rows, re
     assert [name for name, verdict in verdicts.items() if not verdict] == references
 
 
+def test_a_section_says_what_the_runs_took_that_it_shows_and_no_others(tmp_path, board):
+    full(tmp_path, tasks=("snli", "ner"), light=("snli",), seeds=1)
+    sections = {section.name: section for section in board(tmp_path).suites[0].sections}
+    for name in ("table2", "table3", "ablation_inputs", "gamma", "regularisation", "figure1"):
+        [table] = sections[name].tables
+        assert sections[name].spent.startswith(f"{len(table.rows)} runs took ")
+    assert sections["table1"].spent.startswith("9 runs took ")  # 4 encoders on 2 tasks, and another on one
+
+
 def test_the_papers_figures_are_in_a_column_headed_with_their_data(snli):
     [table] = snli["table2"]
     assert table.columns[-1].startswith("paper: SNLI dev (other data")

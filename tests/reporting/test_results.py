@@ -12,9 +12,10 @@ from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths
 from elmo_bench.reporting import console
 from elmo_bench.reporting.console import Row, verdict
+from elmo_bench.reporting.findings import findings
 from elmo_bench.reporting.page import START
 from elmo_bench.spec.experiments import experiments
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import add, full
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -136,3 +137,12 @@ def _rendered(folder):
     paths = [folder / "README.md", folder / "index.html"]
     paths += [path for name in ("tables", "figures") for path in (folder / name).iterdir()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(paths)}
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path, board):
+    full(tmp_path, tasks=("ner", "snli"), light=("ner", "snli"), seeds=2)
+    text, tables = (RESULTS / "FINDINGS-open.md").read_text(encoding="utf-8"), board(tmp_path).tables
+    assert not findings("", text, "open", tables).waiting
+    shown = findings("", re.sub("(?m)^when: .*", "when: true", text), "open", tables).shown
+    assert len(shown) == 5 and not any("{{" in finding.text for finding in shown)
