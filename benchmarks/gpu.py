@@ -5,7 +5,7 @@
 Steps, each a process of its own whose last lines are kept: tests; `original` in every precision against AllenNLP
 (`--peer`, see `encode.py`) and one sentence at a time against our reference; a network of MiniLM's shape through `hf`
 and through plain transformers; steps of pretraining; named entities and inference at the paper's sizes, two runs on the
-card at once, with random weights of the original's shape. A step that does not end in its share of the time is stopped,
+card at once, with random weights of the original's shape. A step that does not end in its share of the time left is stopped,
 and says so; the others go on.
 
 A machine without a network, where torch, transformers and lightning are installed, needs the wheels of hydra-core,
@@ -16,7 +16,9 @@ elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors.
 
 import argparse
 import json
+import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -102,6 +104,16 @@ def steps(folder: Path, args: argparse.Namespace) -> dict[str, tuple[float, list
     }  # fmt: skip
 
 
+def ended(process: subprocess.Popen[bytes], limit: float) -> int | str:
+    """Its exit status; after so many seconds it is stopped with the processes that it started."""
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"stopped after {limit:.0f} s"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
@@ -118,18 +130,15 @@ def main() -> None:
 
             print(json.dumps(transformer(sides.read_sentences(args.sentences, 8000), minilm(Path(name)))))
             return
-        for step, (share, command) in steps(Path(name), args).items():
-            if args.only and step not in args.only:
-                continue
+        waiting = {step: own for step, own in steps(Path(name), args).items() if not args.only or step in args.only}
+        end = time.monotonic() + 60 * args.minutes
+        while waiting:
+            step, (share, command) = next(iter(waiting.items()))
             start = time.monotonic()
+            limit = max(1.0, end - start) * share / sum(part for part, _ in waiting.values())
+            del waiting[step]
             with (args.out / f"{step}.log").open("w+") as log:
-                try:
-                    limit = 60 * args.minutes * share
-                    code: int | str = subprocess.run(
-                        command, stdout=log, stderr=log, timeout=limit, check=False
-                    ).returncode
-                except subprocess.TimeoutExpired as slow:
-                    code = f"stopped after {slow.timeout:.0f} s"
+                code = ended(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True), limit)
                 log.seek(0)
                 tail = log.read().splitlines()[-TAIL:]
             results[step] = {"command": command, "code": code, "seconds": time.monotonic() - start, "output": tail}
