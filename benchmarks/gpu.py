@@ -5,8 +5,8 @@
 Steps, each a process of its own whose last lines are kept: tests; `original` in every precision against AllenNLP
 (`--peer`, see `encode.py`) and one sentence at a time against our reference; a network of MiniLM's shape through `hf`
 and through plain transformers; steps of pretraining; named entities and inference at the paper's sizes, two runs on the
-card at once, with random weights of the original's shape. A step that does not end in its share of the time left is stopped,
-and says so; the others go on.
+card at once, with random weights of the original's shape. A step that does not end in its share of the time left is
+stopped, and says so; the others go on.
 
 A machine without a network, where torch, transformers and lightning are installed, needs the wheels of hydra-core,
 omegaconf, antlr4-python3-runtime, pytorch-crf, seqeval, orjson, pydantic, pydantic-core, annotated-types,
