@@ -144,7 +144,7 @@ class History(Callback):
             self.rate = float(optimizer.param_groups[0]["lr"])
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        self.tokens += batch["tokens"]
+        self.tokens += batch["token count"]
 
     def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
         if trainer.state.fn == TrainerFn.FITTING:
@@ -202,7 +202,7 @@ class ShowProgress(Callback):
         self.meter = self.shown.enter_context(progress(self.title, total=steps, done=trainer.global_step))
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        self.meter.advance(batch["tokens"], f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}")
+        self.meter.advance(batch["token count"], f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}")
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         name = module.metric.main

@@ -61,7 +61,7 @@ class Batcher(Sampler[list[int]]):
 class Examples(Dataset):
     """A split, read one batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}.
 
-    "tokens" in it is the number of tokens over all its sequences, counted before the batch is on a GPU.
+    "token count" in it is of all its sequences, before the batch is on a GPU, where counting would wait.
     """
 
     def __init__(self, examples: Sequence[Any], collate: Collate):
@@ -70,7 +70,7 @@ class Examples(Dataset):
     def __getitem__(self, numbers: list[int]) -> dict[str, Any]:
         batch = self.collate([self.examples[number] for number in numbers])
         tokens = sum(int(value.mask.sum()) for value in batch.values() if hasattr(value, "mask"))
-        return {"numbers": numbers, "tokens": tokens, **batch}
+        return {"numbers": numbers, "token count": tokens, **batch}
 
 
 class DataModule(pl.LightningDataModule):

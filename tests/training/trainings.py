@@ -50,7 +50,7 @@ def head_training(schedule, scores=(), *, optimiser="sgd", steps=0):
 
 def batches(count):
     """A loader of batches for such a head."""
-    return DataLoader([{"numbers": [0], "tokens": 2}] * count, batch_size=None)
+    return DataLoader([{"numbers": [0], "token count": 2}] * count, batch_size=None)
 
 
 def fit(module, train, dev, *, callbacks, epochs, resume=None, **more):
