@@ -62,6 +62,7 @@ class Drawing:
     message: str = field(default="", kw_only=True)  # its heading: what it shows, in a sentence
     size: tuple[float, float] = field(kw_only=True)  # inches
     task: str = field(default="", kw_only=True)  # empty if it shows several
+    narrow: "Drawing | None" = field(default=None, kw_only=True)  # what a page shows instead on a phone
 
     @property
     def svg(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from textwrap import fill
 from typing import Any
@@ -219,17 +220,19 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
     left_out = f"not drawn, since not converged: {absent}" if absent else ""
     title, colour = headline(name, [*drawn]), look([name])[name][0]
 
-    def paint(axes: Axes) -> None:
+    def paint(axes: Axes, *, phone: bool = False) -> None:
         figure = axes.figure
         axes.remove()
-        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.8, 1))
+        ratios: Any = {"height_ratios": (1.3, 1)} if phone else {"width_ratios": (1.8, 1)}
+        left, right = figure.subplots(1 + phone, 2 - phone, sharey=True, **ratios)
         left.set_ylim(len(drawn) - 0.45, -0.62)
         for at, (one, gain) in enumerate(drawn.items()):
-            _bars(left, at, gain, halves[one], colour, other=f"not split: no run of {split[0][0]}" if split else "")
+            unsplit = f"not split: no run of {split[0][0]}" if split else ""
+            _bars(left, at, gain, halves[one], colour, vector=" vector" * (not phone), other=unsplit)
             _share(right, at, "ours", gain.fewer or 0.0, colour=colour)
             if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
                 _share(right, at, "paper", share, colour=INK)
-        left.set_xlabel(f"points over {OVER} on test, and the 95 % interval over seeds and items\n{left_out}".strip())
+        left.set_xlabel(f"points over {OVER} on test,\nand the 95 % interval over seeds and items\n{left_out}".strip())
         paper = "\n(the paper: on its data)" * (name == experiment.encoder)
         right.set_xlabel(f"share of {OVER}'s errors removed, %{paper}")
         for half in (left, right):
@@ -240,10 +243,12 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
     said = [f"{one.group.label()} {signed(gain.mean)} ({gain.said})" for one, gain in drawn.items()]
     alt = f"{title} {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
     about, size = f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
-    return Drawing(f"{suite}-gains", about, alt, paint, message=title.rstrip("."), size=size)
+    stem, message, tall = f"{suite}-gains", title.rstrip("."), (6.4, 3 + 1.7 * len(drawn))
+    narrow = Drawing(f"{stem}-phone", about, alt, partial(paint, phone=True), message=message, size=tall)
+    return Drawing(stem, about, alt, paint, message=message, size=size, narrow=narrow)
 
 
-def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str, *, other: str) -> None:
+def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str, *, vector: str, other: str) -> None:
     """A gain's parts in one lane, or in two if one of them is a loss; below them the gain with its interval."""
     apart, start, below = (0.1 if halves and halves[0] * halves[1] < 0 else 0.0), 0.0, at + 0.3
     for lane, part, alpha in zip((at - apart, at + apart), halves, (0.4, 1.0), strict=False):
@@ -254,7 +259,7 @@ def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str,
     low, high = gain.difference.interval if gain.difference else (gain.mean, gain.mean)
     axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
     axes.plot(gain.mean, below, "d", color=INK, markersize=6)
-    split = f"{signed(halves[0], 1)} word vector, {signed(halves[1], 1)} context" if halves else other
+    split = f"{signed(halves[0], 1)} word{vector}, {signed(halves[1], 1)} context" if halves else other
     style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
     axes.annotate(split, (max(0, gain.mean, *halves[:1]), at), (9, 0), **style)
     said = f"{signed(gain.mean, 1)} {gain.mark} {gain.said}"

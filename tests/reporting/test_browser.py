@@ -18,7 +18,7 @@ MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAME
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    full(folder / "runs", tasks=("ner", "sst5", "squad"), light=("ner",), seeds=2)
+    full(folder / "runs", tasks=("ner", "sst5", "squad"), light=("ner", "sst5"), seeds=2)
     assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
     return folder
 
@@ -116,6 +116,14 @@ def test_nothing_of_table_1_is_cut_off(page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("#table1-open .scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
     assert page.locator("#open-table1 thead").is_visible() == (width > 390)  # on a phone each cell has its heading
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_the_picture_is_whole_on_a_phone_too(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    shown = [page.locator(f"#figure-open-gains .{kind}") for kind in ("narrow", "wide")]
+    assert [each.is_visible() for each in shown] == [width == 390, width != 390]
+    assert all(each.evaluate("each => each.scrollWidth <= each.clientWidth") for each in shown)
 
 
 def test_a_number_leads_to_its_run_and_that_to_the_record(page, folder):

@@ -52,6 +52,7 @@ def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path
             "word vector: elmo_word − glove", "context: elmo − elmo_word", "gain: elmo − glove"))  # fmt: skip
         assert f"{whole} " in drawn.svg
         assert (f"{word} word vector, {context} context" in drawn.svg) == bool(word)
+        assert (f"{word} word, {context} context" in drawn.narrow.svg) == bool(word)
     assert drawn.svg.count("not split: no run of elmo_word") == 1 and "paper 21.0" in drawn.svg
 
 
