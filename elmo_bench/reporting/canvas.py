@@ -183,7 +183,8 @@ def chart(
             style |= {"drawstyle": "steps-post", "markevery": [-1]} if steps else {}
             axes.errorbar(own[x], own[y], yerr=own.get("sd"), capsize=3, elinewidth=1.3, **style)
         axes.set(xscale="log", xlabel=x, ylabel=y)
-        ticks = log_ticks(points[x].min(), points[x].max())
+        own = sorted({*points[x]})  # of shares: those that were run, which are not quite round numbers
+        ticks = own if share and len(own) <= MOST_TICKS else log_ticks(own[0], own[-1])
         axes.set_xticks(ticks, [written(tick) for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))

@@ -65,7 +65,7 @@ def _of_share(group: Group, row: Row, share: float, points: pd.DataFrame, gains:
         "share": Cell(percent(share), {"": share}),
         "examples": number(row.train, ","),
         "encoder": row.encoder,
-        **scores(row, group.metric, "test"),
+        **scores(row, group.measure, "test"),
         **gain_cells(gain),
         f"{BASELINE} needs": need,
     }

@@ -155,7 +155,7 @@ def _runs(group: Group, gain: Gains) -> Table:
     lines: list[Line] = [
         {
             "run": row.label,
-            **scores(row, group.metric),
+            **scores(row, group.measure),
             **gain_cells(gains.get(row.anchor)),
             "trainable": number(row.newest["parameters"]["trainable"], ","),
             "tokens/s": number(row.cost("tokens_per_second"), ",.0f"),

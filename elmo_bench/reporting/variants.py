@@ -34,7 +34,7 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
             lines.append(
                 {
                     experiment.heading: _name(experiment, (variant, row)),
-                    **scores(row, group.metric),
+                    **scores(row, group.measure),
                     "selectivity": spread(selective) if selective else None,
                     **gain_cells(its_gain, over, split="dev"),
                     "test gain": number(its_gain.on("test") if its_gain else None, "+.2f"),
@@ -161,7 +161,7 @@ def _figure(
     over, tested = experiment.over or str(experiment.reference), [gain for _, _, gain in every if gain.verdict]
     held = sum(gain.verdict != "tie" for gain in tested)
     group, name, most = max(every, key=lambda each: abs(each[2].mean))
-    where = f"{experiment.heading} = {name}" if experiment.axis else name
+    where = name if experiment.heading == "variant" else f"{experiment.heading} {name}"
     said = f"{held or 'none'} of {len(tested)} differences from {over} held on dev; " if tested else ""
     message = f"{experiment.caption}: {said}the largest is {signed(most.mean, 1)} points ({where}; {group.label()})"
 
