@@ -141,7 +141,7 @@ def _rendered(folder):
 
 @pytest.mark.usefixtures("undrawn")
 def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path, board):
-    full(tmp_path, tasks=("ner", "snli"), light=("ner", "snli"), seeds=2)
+    full(tmp_path, light=("ner", "snli"), seeds=2)
     text, tables = (RESULTS / "FINDINGS-open.md").read_text(encoding="utf-8"), board(tmp_path).tables
     assert not findings("", text, "open", tables).waiting
     shown = findings("", re.sub("(?m)^when: .*", "when: true", text), "open", tables).shown
