@@ -17,7 +17,7 @@ from elmo_bench.training.contracts import Metric
 from elmo_bench.training.optimisers import LINEAR, build_optimiser, build_schedule
 
 POOL = 32  # batches whose examples are sorted by length together
-LOOK = 100  # steps between two looks at the loss: a GPU is waited for at each
+LOOK = 100  # steps between two looks at the loss, each of which waits for a GPU
 
 Collate = Callable[[Sequence[Any]], dict[str, Any]]
 
@@ -61,7 +61,7 @@ class Batcher(Sampler[list[int]]):
 class Examples(Dataset):
     """A split, read one batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}.
 
-    "token count" in it is of all its sequences, before the batch is on a GPU, where counting would wait.
+    "token count" in it is the number of tokens of all its sequences: on a GPU, counting them would wait for the card.
     """
 
     def __init__(self, examples: Sequence[Any], collate: Collate):
@@ -140,13 +140,14 @@ class HeadTraining(pl.LightningModule):
         self.scores: dict[str, Any] = {}
         self.predictions: list[Any] = []
         self._by_number: dict[int, Any] = {}  # predictions of the pass so far
+        self._losses: Tensor | float = 0.0  # the sum of the epoch so far
 
     def training_step(self, batch: dict[str, Any], index: int) -> Tensor:
         loss = self.objective(batch)
-        # A loss that is not finite spoils the weights, so all later ones show it.
-        if (index % LOOK == 0 or self.trainer.is_last_batch) and not torch.isfinite(loss):
+        self._losses = loss.detach() + (self._losses if index else 0)  # not finite as soon as one of them is not
+        if (index % LOOK == 0 or self.trainer.is_last_batch) and not torch.isfinite(self._losses):
             raise UserError(
-                f"epoch {self.current_epoch}, step {self.global_step}: the loss is {loss.item()}. "
+                f"epoch {self.current_epoch}, by step {self.global_step}: the loss is {self._losses.item()}. "
                 "Lower task.training.optimizer.lr."
             )
         self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)

@@ -65,10 +65,10 @@ def _root(x: Tensor) -> Tensor:
     return x.double().sqrt_().to(x.dtype)
 
 
-def _adadelta(parameters: list[torch.nn.Parameter], **options: Any) -> Optimizer:
+def adadelta(parameters: list[torch.nn.Parameter], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6) -> Optimizer:
     """On a GPU torch's own, for all parameters at once: one by one they would be thousands of small operations."""
     on_gpu = any(parameter.device.type == "cuda" for parameter in parameters)
-    return (torch.optim.Adadelta if on_gpu else Adadelta)(parameters, **options)
+    return (torch.optim.Adadelta if on_gpu else Adadelta)(parameters, lr=lr, rho=rho, eps=eps)
 
 
 def _fused(kind: Callable[..., Optimizer], parameters: list[torch.nn.Parameter], **options: Any) -> Optimizer:
@@ -79,7 +79,7 @@ def _fused(kind: Callable[..., Optimizer], parameters: list[torch.nn.Parameter],
 
 
 OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
-    "adadelta": _adadelta,
+    "adadelta": adadelta,
     "adagrad": torch.optim.Adagrad,
     "adam": partial(_fused, torch.optim.Adam),
     "adamw": partial(_fused, torch.optim.AdamW),
