@@ -228,7 +228,7 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
         left.set_ylim(len(drawn) - 0.45, -0.62)
         for at, (one, gain) in enumerate(drawn.items()):
             unsplit = f"not split: no run of {split[0][0]}" if split else ""
-            _bars(left, at, gain, halves[one], colour, vector=" vector" * (not phone), other=unsplit)
+            _bars(left, at, gain, halves[one], colour, word="word" if phone else "word vector", other=unsplit)
             _share(right, at, "ours", gain.fewer or 0.0, colour=colour)
             if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
                 _share(right, at, "paper", share, colour=INK)
@@ -248,7 +248,7 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
     return Drawing(stem, about, alt, paint, message=message, size=size, narrow=narrow)
 
 
-def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str, *, vector: str, other: str) -> None:
+def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str, *, word: str, other: str) -> None:
     """A gain's parts in one lane, or in two if one of them is a loss; below them the gain with its interval."""
     apart, start, below = (0.1 if halves and halves[0] * halves[1] < 0 else 0.0), 0.0, at + 0.3
     for lane, part, alpha in zip((at - apart, at + apart), halves, (0.4, 1.0), strict=False):
@@ -259,7 +259,7 @@ def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str,
     low, high = gain.difference.interval if gain.difference else (gain.mean, gain.mean)
     axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
     axes.plot(gain.mean, below, "d", color=INK, markersize=6)
-    split = f"{signed(halves[0], 1)} word{vector}, {signed(halves[1], 1)} context" if halves else other
+    split = f"{signed(halves[0], 1)} {word}, {signed(halves[1], 1)} context" if halves else other
     style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
     axes.annotate(split, (max(0, gain.mean, *halves[:1]), at), (9, 0), **style)
     said = f"{signed(gain.mean, 1)} {gain.mark} {gain.said}"

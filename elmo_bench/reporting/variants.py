@@ -178,7 +178,7 @@ def _figure(
             tick.set_fontweight("normal" if drawn else "bold")
         axes.set_ylim(len(lines) - 0.4, -0.6)
         below = "grey: ± one standard deviation of its seeds; hollow: a tie or not tested"
-        # Ends where the axes end: it is longer than these where the names beside them are long.
+        # Aligned right: where names are long, it is wider than the axes.
         axes.set_xlabel(f"points from {over} on dev\n{below}", loc="right", multialignment="right")
 
     title = f"{experiment.caption}: differences from {over} on dev, suite {suite}"
