@@ -195,4 +195,5 @@ def chart(
         for name, own in lines.items()
     ]
     alt = f"{message}. {y} by {x}. {'; '.join(told)}."
-    return Drawing(stem, title, alt, paint, message=message, size=(WIDTH, 5.4), task=task)
+    narrow = Drawing(f"{stem}-phone", title, alt, paint, message=message, size=(6.4, 5.4))
+    return Drawing(stem, title, alt, paint, message=message, size=(WIDTH, 5.4), task=task, narrow=narrow)

@@ -1,20 +1,17 @@
-"""Tasks by encoders: scores, what they were trained on, and gains; table 1, and the picture of a gain's parts."""
+"""Tasks by encoders: scores, what they were trained on, and gains; table 1."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import sqrt
-from textwrap import fill
-from typing import Any
 
-from matplotlib.axes import Axes
-
-from elmo_bench.reporting.canvas import INK, SURFACE, Drawing, Made, lanes, look
+from elmo_bench.reporting.canvas import Made
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import relative_reduction
 from elmo_bench.reporting.table import (
+    REDUCTION,
     ROW,
     Cell,
     Line,
@@ -26,15 +23,12 @@ from elmo_bench.reporting.table import (
     p_value,
     seeds,
     short,
-    signed,
 )
 from elmo_bench.reporting.variants import VariantRow, is_reference
 from elmo_bench.spec.experiments import MAIN, Experiment
 
 Names = tuple[str, str]  # of a row and of what it is compared with
 CONTROLS = ("none", "random")  # what an encoder is checked with: in no main table
-PROSE = {"elmo": "ELMo", BASELINE: "GloVe"}  # encoders in a sentence, where they are no names of columns
-OVER = PROSE[BASELINE]
 COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
 
 
@@ -132,10 +126,35 @@ def table1(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     every = sorted({name for one in picked for name in one.rows} - {*CONTROLS}, key=experiment.position)
     every.sort(key=lambda name: (name not in own, -sum(name in one.rows for one in picked) * (name not in own)))
     pairs = parts(experiment, leading(experiment, picked))
-    lines = _scores(picked, every[:COLUMNS])
+    lines, notes = _scores(picked, every[:COLUMNS]), _notes(experiment, picked, every[:COLUMNS], list(pairs.values()))
     for one, line in zip(picked, lines, strict=True):
         line |= {heading: short(one.tests[pair]) if pair in one.tests else None for heading, pair in pairs.items()}
-    return make_table(f"{suite}-table1", f"Table 1, suite {suite}", lines, tasks=[one.group.task for one in picked])
+    tasks = [one.group.task for one in picked]
+    return make_table(f"{suite}-table1", f"Table 1, suite {suite}", lines, tasks=tasks, notes=notes)
+
+
+def _notes(experiment: Experiment, picked: Sequence[Picked], names: Sequence[str], pairs: Sequence[Names]) -> list[str]:
+    """How many seeds there are, how many tests are adjusted together, and what a tie could not show."""
+    counts, found, tested = defaultdict[str, list[str]](list), list[str](), 0
+    for one in picked:
+        title = one.group.info.title
+        seeds_of = sorted({len(one.rows[name].seeds) for name in names if name in one.rows})
+        counts[" or ".join(map(str, seeds_of))].append(title)
+        gains = [each for pair in pairs if (each := one.tests.get(pair))]
+        tested += sum(each.p is not None for each in gains)
+        found += [
+            f"{each.difference.detectable:.1f} points on {title[0].lower()}{title[1:]}"
+            for each in gains[:1]
+            if each.difference and each.verdict == "tie"
+        ]
+    notes = ["Seeds: " + "; ".join(f"{count} ({', '.join(titles)})" for count, titles in counts.items()) + "."]
+    planned = len(experiment.values("task")) * len(pairs)
+    if 0 < tested < planned and all(one.group.task in experiment.values("task") for one in picked):
+        notes.append(f"Holm's adjustment is over the {tested} tests that have runs, of {planned} that are planned.")
+    if found:
+        least = f"such a test alone finds a true gain of {' and of '.join(found)} in 80 of 100 repetitions"
+        notes.append(f"A tie does not show that there is no gain: {least}, and a smaller one more seldom.")
+    return notes
 
 
 def _scores(picked: Sequence[Picked], names: Sequence[str]) -> list[Line]:
@@ -152,7 +171,7 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
         group, tested = each.group, gain.difference
         paper = experiment.paper.get(group.task) if (name, other) == (experiment.encoder, BASELINE) else None
         beside = group.info.beside_paper(paper.scored) if paper else ""
-        fewer = number(printed_reduction(experiment, each), ".1f", run="", suffix=" %") if paper else None
+        reduced = number(printed_reduction(experiment, each), ".1f", run="", suffix=" %") if paper else None
         lines.append(
             {
                 ROW: gain.ours,
@@ -167,108 +186,14 @@ def _gains(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
                 "± items": number(sqrt(tested.items.value) if tested else None),
                 "df": number(tested.df if tested else None, ".1f"),
                 "the paper's gain": replace(number(paper.gain, "+.2f", run=""), hint=beside) if paper else None,
-                "the paper's fewer errors": fewer,
+                f"the paper's {REDUCTION}": reduced,
             }
         )
     return make_table(*_named(experiment, suite, "gains", f"Gains on test, suite {suite}"), lines)
 
 
 def printed_reduction(experiment: Experiment, one: Picked) -> float | None:
-    """The share of the baseline's errors that the paper's encoder removes, in percent; None without its figures."""
+    """The relative error reduction of the paper's encoder over its baseline, in percent; None without its figures."""
     if (paper := experiment.paper.get(one.group.task)) is None:
         return None
     return relative_reduction(*(paper.figures[name].mean for name in (experiment.encoder, BASELINE)))
-
-
-def headline(name: str, picked: Sequence[Picked]) -> str:
-    """What the gains of an encoder show, in one sentence; a question if none was tested."""
-    tested = [(gain.verdict, one.group.info.title, abs(gain.mean)) for one in picked if (gain := one.gains.get(name))]
-    said, name = list[str](), PROSE.get(name, name)
-    for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to"), ("tie", "", "")):
-        own = {title[0].lower() + title[1:]: mean for its, title, mean in tested if its == verdict}
-        where = _listed([*own], len({title for its, title, _ in tested if its}))
-        if own and does:
-            amount = " to ".join(dict.fromkeys(f"{mean:.1f}" for mean in (min(own.values()), max(own.values()))))
-            said.append(f"{name} {does} {amount} points {over} {OVER} on {where}")
-        elif own:
-            what = "no difference was shown"
-            said.append(f"on {where} {what}" if said else f"N{what[1:]} between {name} and {OVER} on {where}")
-    return f"{'; '.join(said)}." if said else f"What is {name} worth over {OVER}?"
-
-
-def _listed(names: Sequence[str], count: int) -> str:
-    """The names or, of many, their number."""
-    if len(names) > 3:
-        return f"{len(names)} of {count} tasks"
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Drawing | None:
-    """Gains of one encoder with intervals, split into word vector and context; beside them the errors removed.
-
-    A line a task; None without a converged gain. Gains that are not converged are in the table alone: a head that
-    learned nothing would stretch the axis, and says nothing about an encoder.
-    """
-    name = leading(experiment, picked)
-    whole, *split = parts(experiment, name).values()
-    compared = [one for one in picked if whole in one.tests]
-    drawn = {one: one.tests[whole] for one in compared if one.tests[whole].converged}
-    if not drawn:
-        return None
-    halves = {one: [one.tests[pair].mean for pair in split] if {*split} <= one.tests.keys() else [] for one in drawn}
-    absent = ", ".join(one.group.label() for one in compared if one not in drawn)
-    left_out = f"not drawn, since not converged: {absent}" if absent else ""
-    title, colour = headline(name, [*drawn]), look([name])[name][0]
-
-    def paint(axes: Axes, *, phone: bool = False) -> None:
-        figure = axes.figure
-        axes.remove()
-        ratios: Any = {"height_ratios": (1.3, 1)} if phone else {"width_ratios": (1.8, 1)}
-        left, right = figure.subplots(1 + phone, 2 - phone, sharey=True, **ratios)
-        left.set_ylim(len(drawn) - 0.45, -0.62)
-        for at, (one, gain) in enumerate(drawn.items()):
-            unsplit = f"not split: no run of {split[0][0]}" if split else ""
-            _bars(left, at, gain, halves[one], colour, word="word" if phone else "word vector", other=unsplit)
-            _share(right, at, "ours", gain.fewer or 0.0, colour=colour)
-            if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
-                _share(right, at, "paper", share, colour=INK)
-        left.set_xlabel(f"points over {OVER} on test,\nand the 95 % interval over seeds and items\n{left_out}".strip())
-        paper = "\n(the paper: on its data)" * (name == experiment.encoder)
-        right.set_xlabel(f"share of {OVER}'s errors removed, %{paper}")
-        for half in (left, right):
-            lanes(half, [fill(one.group.label(), 30) for one in drawn])
-            half.margins(x=0.12)
-            half.spines["left"].set_visible(False)
-
-    said = [f"{one.group.label()} {signed(gain.mean)} ({gain.said})" for one, gain in drawn.items()]
-    alt = f"{title} {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
-    about, size = f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
-    stem, message, tall = f"{suite}-gains", title.rstrip("."), (6.4, 3 + 1.7 * len(drawn))
-    narrow = Drawing(f"{stem}-phone", about, alt, partial(paint, phone=True), message=message, size=tall)
-    return Drawing(stem, about, alt, paint, message=message, size=size, narrow=narrow)
-
-
-def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[float], colour: str, *, word: str, other: str) -> None:
-    """A gain's parts in one lane, or in two if one of them is a loss; below them the gain with its interval."""
-    apart, start, below = (0.1 if halves and halves[0] * halves[1] < 0 else 0.0), 0.0, at + 0.3
-    for lane, part, alpha in zip((at - apart, at + apart), halves, (0.4, 1.0), strict=False):
-        axes.barh(lane, part, 0.18 if apart else 0.34, left=start, color=colour, alpha=alpha)
-        start += part
-    if not halves:
-        axes.barh(at, gain.mean, 0.34, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)
-    low, high = gain.difference.interval if gain.difference else (gain.mean, gain.mean)
-    axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
-    axes.plot(gain.mean, below, "d", color=INK, markersize=6)
-    split = f"{signed(halves[0], 1)} {word}, {signed(halves[1], 1)} context" if halves else other
-    style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
-    axes.annotate(split, (max(0, gain.mean, *halves[:1]), at), (9, 0), **style)
-    said = f"{signed(gain.mean, 1)} {gain.mark} {gain.said}"
-    axes.annotate(said, (max(0, high), below), (9, 0), weight="bold", **style)
-
-
-def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None:
-    """A mark with its name: ours a dot with the name above, the paper's a tick with the name below."""
-    marker, size, side, up = ("o", 9, "bottom", 10) if name == "ours" else ("|", 16, "top", -10)
-    axes.plot(share, at, marker, color=colour, markersize=size, markeredgewidth=2.4)
-    text = f"{name} {share:.1f}"
-    axes.annotate(text, (share, at), (0, up), textcoords="offset points", ha="center", va=side, color=colour)

@@ -17,7 +17,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reading
 from elmo_bench.reporting.rows import BASELINE
-from elmo_bench.reporting.table import Cell, Table
+from elmo_bench.reporting.table import REDUCTION, Cell, Table
 
 KEYS = ("when", "figure", "runs")
 
@@ -112,10 +112,10 @@ def _functions(tables: Mapping[str, Table]) -> dict[str, Callable[..., Any]]:
         "score": lambda task, encoder="elmo": at("table1", encoder, task=task),
         "gain": over("gain"),
         "interval": over("95 %"),
-        "fewer": over("fewer errors"),
+        "reduction": over(REDUCTION),
         "verdict": lambda *names: over("verdict")(*names).value,
         "paper_gain": over("the paper's gain"),
-        "paper_fewer": over("the paper's fewer errors"),
+        "paper_reduction": over(f"the paper's {REDUCTION}"),
         "soon": lambda task, epoch, encoder="elmo": at("speed", f"epoch {epoch}", task=task, encoder=encoder),
         "late": lambda task, encoder="elmo": at("speed", "end", task=task, encoder=encoder),
         "points": lambda number: replace(number, text=f"{abs(number.value):.1f}"),

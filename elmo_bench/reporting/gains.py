@@ -58,8 +58,8 @@ class Gain:
         return self.ours.summary(split).mean - self.theirs.summary(split).mean
 
     @property
-    def fewer(self) -> float | None:
-        """The share, in percent, of their errors that ours avoids; None if they have none."""
+    def reduction(self) -> float | None:
+        """The relative error reduction in percent; None if they make no errors."""
         return relative_reduction(self.ours.summary(self.split).mean, self.theirs.summary(self.split).mean)
 
     @property

@@ -104,13 +104,18 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         axes.set_yticks(range(len(names)), names)
         axes.grid(visible=False)
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
+        axes.set_xlabel(
+            "learned weights; 0 is the lowest layer" + "; in brackets: share of weight × norm" * bool(shares)
+        )
         axes.spines[["left", "bottom"]].set_visible(False)
 
     shares = "; in brackets: its share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
     title = f"Layer weights of {encoder}, suite {suite}{shares}"
-    heaviest = [max(range(len(mix.weights)), key=lambda k, mix=mix: mix.weights[k].mean) for mix in mixes]  # type: ignore[misc]
-    top = max(sorted(set(heaviest)), key=heaviest.count)
-    message = f"{encoder}: layer {top} weighs most in {heaviest.count(top)} of {len(mixes)} mixes"
+    parts = [mix.shares or mix.weights for mix in mixes]
+    largest = [max(range(len(own)), key=lambda k, own=own: own[k].mean) for own in parts]  # type: ignore[misc]
+    top = max(sorted(set(largest)), key=largest.count)
+    does = "gives the largest share" if shares else "weighs most"
+    message = f"{encoder}: layer {top} {does} in {largest.count(top)} of {len(mixes)} mixes"
     told = "; ".join(
         f"{name}: {', '.join(map(' '.join, zip(columns, own, strict=False)))}"
         for name, own in zip(names, texts, strict=True)

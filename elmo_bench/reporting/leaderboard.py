@@ -1,14 +1,14 @@
 """Everything that a leaderboard shows, before it becomes a page: the picture, table 1, a section an experiment."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import cards, curves, encoders, layers, slices, variants
+from elmo_bench.reporting import cards, curves, encoders, layers, picture, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
-from elmo_bench.reporting.gains import Gains, family_of, gains_from, over_baseline
+from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
 from elmo_bench.reporting.rows import Row, Selection, minutes_of, of_newest_protocol
 from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
@@ -98,6 +98,7 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
     newest = shown(main, groups)
     picked = encoders.picked(main, newest, gain)
     known = cards.cards(main, picked, gain, costs)
+    tested = {own.ours.anchor: own for one in picked for own in one.gains.values()}
     parts = [_section("encoders", "Encoders", "", ([cards.overview(suite, known)] if known else [], []), newest)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         own = shown(experiment, groups)
@@ -109,13 +110,13 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
     parts += [
         _section("worth", cards.TITLE, "", cards.worth(suite, known), newest),
         _section("slices", "Slices of test", "", (slices.made(suite, groups, ledger), []), newest),
-        _section("runs", "All runs", "", ([_runs(group, gain) for group in groups], []), groups),
+        _section("runs", "All runs", "", ([_runs(group, gain, tested) for group in groups], []), groups),
     ]
     return Suite(
         suite,
         groups,
-        encoders.headline(encoders.leading(main, picked), picked),
-        encoders.picture(main, suite, picked),
+        picture.headline(encoders.leading(main, picked), picked),
+        picture.picture(main, suite, picked),
         encoders.table1(main, suite, picked) if picked else None,
         known,
         [section for section in parts if section.tables],
@@ -148,17 +149,17 @@ def _rows(experiment: Experiment, groups: Sequence[Group]) -> list[Row]:
     return [row for group, row in every if not group.basis.fraction]
 
 
-def _runs(group: Group, gain: Gains) -> Table:
-    """Every run, whatever it changed."""
+def _runs(group: Group, gain: Gains, tested: Mapping[str, Gain]) -> Table:
+    """Every run, whatever it changed. `tested`: gains over the baseline by anchor, as table 1 adjusts them."""
     paper = Experiment.load(MAIN).paper.get(group.task) if not group.basis.fraction else None
-    gains = family_of(over_baseline(group.rows), gain)
+    others = [pair for pair in over_baseline(group.rows) if pair[0].anchor not in tested]
+    gains = {**family_of(others, gain), **tested}
     lines: list[Line] = [
         {
             "run": row.label,
             **scores(row, group.measure),
             **gain_cells(gains.get(row.anchor)),
             "trainable": number(row.newest["parameters"]["trainable"], ","),
-            "tokens/s": number(row.cost("tokens_per_second"), ",.0f"),
             "minutes a run": number(row.minutes, ".1f"),
             **printed(paper, None if row.changes else row.spec.encoder, group),
         }

@@ -59,10 +59,11 @@ def summarise(numbers: Iterable[float]) -> Summary:
 
 
 def relative_reduction(ours: float, baseline: float) -> float | None:
-    """The share, in percent, of the baseline's errors that ours avoids: 100 · (ours - baseline) / (100 - baseline).
+    """The share, in percent, of what the baseline lacks to 100: 100 · (ours - baseline) / (100 - baseline).
 
     Source: Peters et al. (2018), Deep contextualized word representations, table 1 ("increase, absolute/relative").
-    Scores are in percent. Negative if ours makes more errors; None for a baseline without errors.
+    Scores are in percent. Of an accuracy these are errors; of F1 they are no count. Negative for a loss; None for a
+    baseline of 100.
     """
     return 100 * (ours - baseline) / (100 - baseline) if baseline < 100 else None
 

@@ -78,6 +78,7 @@ _LATEX = str.maketrans({
     "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "<": "$<$", ">": "$>$", "λ": r"$\lambda$",
     "γ": r"$\gamma$", "=": "$=$", "·": r"$\cdot$", "†": r"\dag{}",
 })  # fmt: skip
+REDUCTION = "error reduction"
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
 
 
@@ -116,24 +117,24 @@ def seeds(row: Row) -> Cell:
 
 
 def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") -> Line:
-    """Gain, interval, relative error reduction, what could be detected, adjusted p and verdict.
+    """Gain, interval, verdict, adjusted p, relative error reduction, and what could be detected.
 
     Also how many seeds each of the two has, where the numbers differ. `over`: empty if another column says it.
     `split`: of every gain in the table.
     """
     mean = " ".join(filter(None, [split if split != "test" else "", "gain", over and f"over {over}"]))
     if gain is None:
-        return dict.fromkeys([mean, "95 %", "n of the two", "fewer errors", "detectable", "p (Holm)", "verdict"])
+        return dict.fromkeys([mean, "95 %", "verdict", "p (Holm)", REDUCTION, "detectable", "n of the two"])
     tested, ours, other = gain.difference, len(gain.ours.seeds), len(gain.theirs.seeds)
     why = f"Not tested: {gain.untested}." if gain.untested else ""
     return {
         mean: Cell(signed(gain.mean), {"mean": gain.mean, "se": tested.error if tested else None}),
         "95 %": interval(tested.interval) if tested else None,
-        "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
-        "fewer errors": number(gain.fewer, ".1f", suffix=" %"),
-        "detectable": number(tested.detectable) if tested else None,
-        "p (Holm)": p_value(gain.p_holm),
         "verdict": Cell(f"{gain.mark} {gain.shown}".strip(), {"": gain.said}, hint=gain.said, note=why),
+        "p (Holm)": p_value(gain.p_holm),
+        REDUCTION: number(gain.reduction, ".1f", suffix=" %"),
+        "detectable": number(tested.detectable) if tested else None,
+        "n of the two": Cell(f"{ours} and {other}", {"ours": ours, "other": other}) if ours != other else None,
     }
 
 

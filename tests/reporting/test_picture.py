@@ -1,10 +1,11 @@
 """Table 1, the picture beside it and its headline: which encoders they show, and what they say."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
 
-from elmo_bench.reporting import encoders
+from elmo_bench.reporting import encoders, picture
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import PAPER, add, texts
 
@@ -30,10 +31,10 @@ TABLE1 = Experiment.load("table1")
 def test_the_headline_says_which_gains_hold(verdicts, said):
     of = SimpleNamespace
     picked = [
-        of(group=of(info=of(title=title)), gains={"elmo": of(verdict=verdict, mean=mean)})
+        of(group=of(info=of(title=title)), gains={"elmo": of(verdict=verdict, mean=mean)}, rows={})
         for title, (verdict, mean) in verdicts.items()
     ]
-    assert encoders.headline("elmo", picked) == said
+    assert picture.headline("elmo", picked) == said
 
 
 def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path, compared):
@@ -45,14 +46,17 @@ def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path
     own, gain = compared()
     picked = encoders.picked(TABLE1, own, gain)
     table = encoders.table1(TABLE1, "open", picked)
+    assert table.notes[0] == "Seeds: 2 (Named entities, Inference, Sentiment)."
+    assert table.notes[1] == "Holm's adjustment is over the 7 tests that have runs, of 18 that are planned."
     assert table.columns[2:6] == ["glove", "elmo_word", "elmo", "mybert"]  # no control, nor what has fewer tasks
-    drawn = encoders.picture(TABLE1, "open", picked)
+    drawn = picture.picture(TABLE1, "open", picked)
     for line in texts(table):
         word, context, whole = (line[name].split(" ")[0] for name in (
             "word vector: elmo_word − glove", "context: elmo − elmo_word", "gain: elmo − glove"))  # fmt: skip
         assert f"{whole} " in drawn.svg
-        assert (f"{word} word vector, {context} context" in drawn.svg) == bool(word)
-        assert (f"{word} word, {context} context" in drawn.narrow.svg) == bool(word)
+        for name, one in (("word vector", drawn), ("word", drawn.narrow)):
+            split = rf"{re.escape(word)} [▲▼=] {name}, {re.escape(context)} [▲▼=] context"
+            assert bool(re.search(split, one.svg)) == bool(word)
     assert drawn.svg.count("not split: no run of elmo_word") == 1 and "paper 21.0" in drawn.svg
 
 

@@ -188,7 +188,8 @@ def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
     run("--readme", str(readme))
     before, block, after = re.split(f"{START}|{END}", readme.read_text(encoding="utf-8"))
     assert (before, after) == ("Before.\n\n", "\n\nAfter.\n")
-    sentence, figure, table = block.strip().split("\n\n")
+    sentence, figure, table, notes = block.strip().split("\n\n")
+    assert notes.startswith("Seeds: 1 (Inference); 2 (Named entities). ")
     assert sentence.endswith(" named entities.**") and figure.endswith("](results/figures/open-gains.png)")
     cells = [cell.strip() for cell in table.splitlines()[3].strip("| ").split("|")]
     assert cells[:2] == ["Named entities (ner)", "F1"]

@@ -4,12 +4,13 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import elmo_bench
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
-from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, write_record
 from elmo_bench.reporting import console
 from elmo_bench.reporting.console import Row, verdict
 from elmo_bench.reporting.findings import findings
@@ -142,6 +143,10 @@ def _rendered(folder):
 @pytest.mark.usefixtures("undrawn")
 def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path, board):
     full(tmp_path, light=("ner", "snli"), seeds=2)
+    for record in read_all(tmp_path, task="ner").records:  # every other entity lacks a vector
+        outcomes = read_outcomes(run := RunPaths.of(tmp_path, record))
+        outcomes |= {"novector": np.arange(len(outcomes["correct"])) % 2, "dev.novector": outcomes["dev.correct"] < 0}
+        write_record(run, record | {"outcomes": digest_of(outcomes)}, outcomes)
     text, tables = (RESULTS / "FINDINGS-open.md").read_text(encoding="utf-8"), board(tmp_path).tables
     assert not findings("", text, "open", tables).waiting
     shown = findings("", re.sub("(?m)^when: .*", "when: true", text), "open", tables).shown

@@ -91,7 +91,7 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
     short = minutes = "No runs yet."
     for suite in board.suites:
         if suite.name == console.SUITE and suite.table1:
-            parts = [f"**{literal(suite.headline)}**", to_markdown(suite.table1)]
+            parts = [f"**{literal(suite.headline)}**", to_markdown(suite.table1), " ".join(suite.table1.notes)]
             if suite.picture:
                 figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
                 parts.insert(1, f"![{literal(suite.picture.alt)}]({figure})")
