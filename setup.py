@@ -12,13 +12,15 @@ class BuildWithCommit(build_py):
 
     def run(self):
         super().run()
-        describe = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
+        here = Path(__file__).resolve().parent
+        commands = ["rev-parse --show-toplevel", "describe --always --abbrev=40 --exclude=* --dirty"]
+        quiet = {"cwd": here, "text": True, "stderr": subprocess.DEVNULL}
         try:
-            done = subprocess.run(describe, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+            top, commit = (subprocess.check_output(["git", *each.split()], **quiet) for each in commands)
         except (OSError, subprocess.CalledProcessError):
             return
-        if not self.editable_mode:
-            Path(self.build_lib, "elmo_bench", "commit.txt").write_text(done.stdout)
+        if not self.editable_mode and Path(top.strip()).resolve() == here:  # else of a repository around this one
+            Path(self.build_lib, "elmo_bench", "commit.txt").write_text(commit)
 
 
 setup(cmdclass={"build_py": BuildWithCommit})

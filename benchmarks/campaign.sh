@@ -13,8 +13,10 @@ python=${PYTHON:-.venv/bin/python}
 failed=0
 
 sweep() {
-  "$python" -m elmo_bench sweep "$@" suite=open size=cpu trainer.threads=1 logger=none "launcher.jobs=${JOBS:-2}" ||
+  "$python" -m elmo_bench sweep "$@" suite=open size=cpu trainer.threads=1 logger=none "launcher.jobs=${JOBS:-2}" || {
+    [ $? -eq 130 ] && exit 130 # interrupted
     failed=1
+  }
 }
 
 # Stops the list where dev says that a default of this task has to change first (docs/protocol.md).

@@ -26,8 +26,9 @@ def main() -> int:
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="these tasks alone")
     parser.add_argument("--ledger", type=Path, default=Path("results/runs"))
     parser.add_argument("--suite", default="open")
+    parser.add_argument("--size", default="cpu")
     options = parser.parse_intermixed_args()
-    found = scores(options.ledger, options.suite)
+    found = scores(options.ledger, options.suite, options.size)
     shown = lines({key: value for key, value in found.items() if key[0] in options.tasks or not options.tasks})
     print("| task | encoder | option | dev | the default's dev | seeds | difference | standard error | default |")
     print("|---|---|---|---:|---:|---:|---:|---:|---|")
@@ -37,12 +38,12 @@ def main() -> int:
     return int(bool(changed))
 
 
-def scores(ledger: Path, suite: str) -> dict[tuple[str, str], dict[str, dict[int, float]]]:
+def scores(ledger: Path, suite: str, size: str = "cpu") -> dict[tuple[str, str], dict[str, dict[int, float]]]:
     """{(task, encoder): {option=value, or "" for the default run: {seed: dev score}}}; newest records win."""
     found: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for record in sorted(read_all(ledger, suite=suite).records, key=lambda record: record["created"]):
         spec = RunSpec(**record["spec"])
-        if spec.changes.keys() <= {*CHOSEN} and len(spec.changes) <= 1 and _is_current(spec):
+        if spec.size == size and spec.changes.keys() <= {*CHOSEN} and len(spec.changes) <= 1 and _is_current(spec):
             dev = record["scores"]["dev"]["overall"][record["metric"]]
             found[spec.task, spec.encoder][spec.label][record["seed"]] = dev
     return found

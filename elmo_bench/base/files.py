@@ -149,7 +149,7 @@ def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
         if why is not None:
             file = getattr(error, "filename", None) or where
             return UserError(f"{file}: {why}. Free some space, or choose another place.")
-        error = error.__cause__ or error.__context__
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
 
@@ -194,8 +194,8 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what processes that were killed in `atomic_write` left anywhere in a folder that nobody else writes to."""
-    for path in folder.rglob(".*"):
+    """Remove what processes that were killed in `atomic_write` left in a folder that nobody else writes to."""
+    for path in folder.glob(".*"):
         if re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) and path.is_file():
             with contextlib.suppress(OSError):
                 path.unlink()

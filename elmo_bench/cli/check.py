@@ -37,6 +37,8 @@ def _ledger(root: Path) -> Iterator[str]:
     from elmo_bench.reporting.rows import select
 
     read = ledger.read_all(root, sums=True)
+    if not (read.records or read.problems) and any(root.iterdir()):
+        raise UserError(f"{root}: no run in it. Give the folder of the records, or one record.")
     yield f"{OK}{len(read.records):,} records"
     yield from (f"{WRONG}{problem}" for problem in [*read.problems, *select(read.records).unknown])
 

@@ -15,7 +15,7 @@ from elmo_bench.reporting.table import Line, gain_cells, make_table
 from elmo_bench.spec.config import reads_own_data
 
 POINTS = 2.0  # a difference that most people would like to see
-CHANGED = "an encoder with changes to it, once for each: --encoder elmo encoder.precision=float16"
+CHANGED = "an encoder with changes to it, once for each: --encoder elmo encoder.precision=bfloat16"
 EPILOG = """Two encoders: the difference of the mean test scores, its interval over seeds and items, a verdict with the
 p-values of all tasks adjusted (Holm). Three or more: scores, and the mean rank with its interval (Holm over all pairs
 and tasks)."""
@@ -37,6 +37,9 @@ def main(arguments: list[str]) -> int:
     check_exists(options.ledger)
     read = read_all(options.ledger, suite=options.suite, sums=True)
     selection = select(read.records)
+    if options.suite and not read.records and (every := read_all(options.ledger).records):
+        suites = ", ".join(sorted({record["spec"]["suite"] for record in every}))
+        raise UserError(f"--suite {options.suite}: no run in {options.ledger}, which has {suites}")
     print_problems("compare", [*read.problems, *selection.unknown])
     rows, where = [row for row in selection.rows if not row.variation], []
     if not rows:
@@ -84,7 +87,7 @@ def _two(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
             for said in (
                 (str(len(row.seeds)) for row in sides),
                 (f"{row.newest['parameters']['trainable']:,}" for row in sides),
-                (f"{row.cost('seconds') / 60:.1f}" for row in sides),
+                (f"{row.minutes:.1f}" for row in sides),
             )
         )
         cells = gain_cells(each, "") | {"n of the two": None}

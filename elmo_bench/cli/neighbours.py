@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     add("word", help="a token of the sentence; if it occurs twice, the first one is meant")
     add("--in", dest="sentence", required=True, metavar="SENTENCE", help="tokens, separated by spaces")
     add("texts", nargs="+", metavar="TEXT", help=about)
-    add("--layer", type=int, help="from 0, the lowest (default: the top layer)")
+    add("--layer", type=int, help="from 0, the lowest (default: the top layer that a head sees)")
     add("--show", type=int, default=10, help="how many (default: %(default)s)")
     add("--same-word", action="store_true", help="only occurrences of WORD, in any case: much faster")
     given = command.parse_intermixed_args(arguments)
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
 def _encoder(given: list[str], layer: int | None, words: Callable[[], set[str]]) -> "tuple[Encode, str, bool]":
     """(vectors of sentences, what they are, whether a word has one vector in any sentence). Raises UserError.
 
-    words: gives every word that will be read; only static vectors need to know them.
+    words: gives every word that will be read; static vectors, and encoders that read some, need to know them.
     """
     from elmo_bench.encoders.nearest import static_encode
     from elmo_bench.encoders.static import load_static
@@ -93,7 +93,10 @@ def _encoder(given: list[str], layer: int | None, words: Callable[[], set[str]])
         raise UserError(f"{where}: a stack of {', '.join(setup.encoders)}, each with layers. Choose one of them.")
     [options] = setup.encoders.values()
     encoder: Any = load_encoder(**options)
-    chosen = encoder.layers - 1 if layer is None else layer
+    if expect := getattr(encoder, "expect", None):
+        expect(words())
+    mixed = {"first": 0, "layer": spec.settings.get("mix.layer")}.get(str(spec.settings.get("mix")), encoder.layers - 1)
+    chosen = mixed if layer is None else layer
     if chosen not in range(encoder.layers):
         raise UserError(f"--layer {layer}: {where} has none. Give a number from 0 to {encoder.layers - 1}.")
     encode: Encode = lambda sentences: [layers[chosen].cpu() for layers in encoder.encode(sentences)]  # noqa: E731

@@ -24,6 +24,8 @@ def main(arguments: list[str]) -> int:
     from elmo_bench.reporting.rows import select
 
     read = _read(options.ledger, options.suite)
+    if options.costs and not options.costs.is_dir():
+        raise UserError(f"--costs {options.costs}: no such folder. Give the folder that `elmo-bench cost` wrote.")
     costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
     selection = select(read.records)
     print_problems("report", selection.unknown)

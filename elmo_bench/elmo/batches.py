@@ -108,12 +108,15 @@ def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
     return torch.from_numpy(batch_ids([list(sentence) for sentence in sentences]))
 
 
-def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> None:
-    """Raises UserError unless these are sentences of strings; a string would be read as a sentence of letters."""
+def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> list[Sequence[str]]:
+    """The sentences as a list: a pandas Series is indexed by its labels.
+
+    Raises UserError unless these are sentences of strings; a string would be read as a sentence of letters.
+    """
     if isinstance(sentences, str):
         start = f"{sentences[:20]!r}"
         raise UserError(f"{call}: {start} is a string, expected a list of sentences. Give [{start}.split()].")
-    for number, sentence in enumerate(sentences):
+    for number, sentence in enumerate(sentences := list(sentences)):
         if isinstance(sentence, str) or not isinstance(sentence, Iterable):
             what = f"{sentence[:20]!r} is a string" if isinstance(sentence, str) else f"{sentence!r:.40}"
             raise UserError(f"{call}: {what}, expected a list of tokens. Split it.")
@@ -122,3 +125,4 @@ def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> None:
                 raise UserError(
                     f"{call}: token {position} of sentence {number} (counted from 0) is {token!r:.60}. Give strings."
                 )
+    return sentences

@@ -107,6 +107,7 @@ class ElmoEncoder(Shareable):
     def __repr__(self) -> str:
         return described(self, self.name)
 
+    @frozen
     def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
         """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.
 
@@ -114,7 +115,7 @@ class ElmoEncoder(Shareable):
         sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of. Raises
         UserError for a sentence that is no list of strings.
         """
-        check_tokens(sentences, "encode")
+        sentences = check_tokens(sentences, "encode")
         if self.stateful:
             return self._encode_pool(sentences, markers=markers) if sentences else []
         results: list[Tensor] = [torch.empty(0)] * len(sentences)

@@ -22,6 +22,7 @@ Result = TypeVar("Result")
 def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Run a function without gradients, autocast and TF32.
 
+    The settings are the process's: where threads call such functions, one is around all of them, which restores them.
     Its tensors are ordinary ones under `torch.inference_mode` too, because remembered words outlive a call.
     """
 
@@ -52,8 +53,10 @@ def device_named(name: str) -> torch.device:
     """A device by torch's name of it, such as cpu or cuda:1. Raises UserError if this machine has no such device."""
     try:
         device = torch.device(name)
-    except RuntimeError:
-        raise UserError(f"device={name}: no such device. Use cpu or cuda.") from None
+    except (RuntimeError, TypeError):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise UserError(f"device={name}: no such device. Use cpu or cuda.")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise UserError(f"device={name}: no such CUDA device here. Use device=cpu.")
     return device

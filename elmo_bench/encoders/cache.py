@@ -156,7 +156,8 @@ class LayerStore:
         computed = dict(zip(sentences, layers, strict=True))
         if path is not None:
             try:
-                write_layers(path, computed, max_bytes=self.max_gb * 1e9)
+                with suppress(FileNotFoundError):  # another process that needs the room removed what was being written
+                    write_layers(path, computed, max_bytes=self.max_gb * 1e9)
                 self._look_up(path, sentences)
             except UserError as error:
                 if self.mode == "disk":

@@ -11,6 +11,7 @@ from torch import Tensor
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
+from elmo_bench.base.json import digest
 
 TEXTS = (("a", "dog"), ("the", "dog", "saw", "a", "cat", "and", "a", "bird", "."), ("Anna", "lives", "here", "."))
 
@@ -72,13 +73,15 @@ def is_close(layers: Tensor, others: Tensor, *, slack: float) -> bool:
 
 
 def code_of(encoder: Any) -> str:
-    """SHA-256 of the module of an encoder in a folder of `--include`, else "".
+    """A digest of the modules beside that of an encoder in a folder of `--include`, and of itself; else "".
 
     The checksum of such an encoder may stay while its code changes.
     """
     file = getattr(sys.modules.get(type(encoder).__module__), "__file__", None) or ""
     path = Path(file).resolve()
-    return sha256_of(path) if file and any(path.is_relative_to(folder) for folder in include.folders) else ""
+    if not file or not any(path.is_relative_to(folder) for folder in include.folders):
+        return ""
+    return digest([[each.name, sha256_of(each)] for each in sorted(path.parent.glob("*.py"))])
 
 
 def _is_here(value: object) -> bool:

@@ -62,7 +62,7 @@ class Cove:
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
-        check_tokens(sentences, "encode")
+        sentences = check_tokens(sentences, "encode")
         if new := {word for sentence in sentences for word in sentence} - self._vectors.keys():
             self.expect(new)
         lengths = [len(sentence) for sentence in sentences]

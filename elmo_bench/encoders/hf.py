@@ -82,7 +82,7 @@ class HfEncoder:
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
-        check_tokens(sentences, "encode")
+        sentences = check_tokens(sentences, "encode")
         cut = self.words.parts(sentences, longest=self.longest, pooling=self.pooling)
         if long := sum(len(parts) > 1 for parts in cut):
             if not self.parts:
@@ -131,6 +131,7 @@ class HfEncoder:
     def _zeros(self, words: int) -> Tensor:
         return torch.zeros(self.layers, words, self.dim, device=self.device)
 
+    @frozen
     def _read(self, texts: Sequence[Part]) -> list[Tensor]:
         """[L, T, D] of each part; zeros where no word has a piece, which some models could not read."""
         results = [self._zeros(0 if text.chosen else text.words) for text in texts]

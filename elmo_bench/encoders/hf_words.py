@@ -86,7 +86,7 @@ def _chosen(placed: list[tuple[int, int]], pooling: str) -> list[tuple[int, int]
 
 
 def _end(sizes: list[int], start: int, room: int) -> int:
-    """The end of a part of words with so many pieces, from `start` on: all that fit, and at least one word."""
+    """The end of a part of words with so many pieces, from `start` on: all that leave some room, at least one word."""
     if sum(sizes[start:]) <= room:
         return len(sizes)
     end, size = start + 1, sizes[start]

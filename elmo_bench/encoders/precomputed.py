@@ -68,7 +68,7 @@ class Precomputed:
 
         Raises UserError if a sentence is missing, and if a file has changed since the encoder was loaded.
         """
-        check_tokens(sentences, "encode")
+        sentences = check_tokens(sentences, "encode")
         keys = [line_of(sentence) for sentence in sentences]
         if missing := [key for key in keys if key and key not in self._places]:
             raise UserError(

@@ -30,6 +30,7 @@ from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.pretrained import VECTORS, vector_archive
 from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
 from elmo_bench.encoders.vector_files import NGrams, read_compact
+from elmo_bench.text.columns import escaped, unescaped
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # the names of the files in WEIGHTS
@@ -138,16 +139,17 @@ def path_of(name_or_path: str) -> Path:
 
 def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.ndarray]:
     """`_read`, from the cache if it is there undamaged."""
-    vocabulary = hashlib.sha256("\n".join(sorted(set(keep))).encode(errors="surrogatepass")).hexdigest()
+    vocabulary = hashlib.sha256("\n".join(map(escaped, sorted(set(keep)))).encode(errors="surrogatepass")).hexdigest()
     cached = cache_folder() / "trimmed" / f"{content.sha256[:16]}-{vocabulary[:16]}.safetensors"
     with contextlib.suppress(UserError):
         arrays, _ = read_arrays(cached)
         text = arrays["words"].tobytes().decode(errors="surrogatepass")
-        return text.split("\n")[: len(arrays["vectors"])], arrays["vectors"]
+        words = [*map(unescaped, text.split("\n"))] if len(arrays["vectors"]) else []
+        return words, arrays["vectors"]
     words, vectors = _read(content.path, keep)
     content.check()
     with contextlib.suppress(UserError):  # a cache is never needed
-        lines = np.frombuffer("\n".join(words).encode(errors="surrogatepass"), np.uint8)
+        lines = np.frombuffer("\n".join(map(escaped, words)).encode(errors="surrogatepass"), np.uint8)
         write_arrays(cached, {"words": lines, "vectors": vectors}, content.path.name)
     return words, vectors
 

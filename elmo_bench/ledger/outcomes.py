@@ -32,6 +32,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.formula import FINE, Formula, Outcomes
+from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import reader
 
 __all__ = ["AGREES", "Formula", "Outcomes", "formula"]
@@ -229,7 +230,7 @@ def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:
 
 def _names(whole: Arrays) -> tuple[list[str], list[str]]:
     """The names of the types and of their counts. Raises ValueError."""
-    names, counts = json.loads(whole[_NAMES].tobytes())
+    names, counts = parse_json(whole[_NAMES].tobytes(), _NAMES)
     if not all(isinstance(name, str) for name in (*names, *counts)):
         raise ValueError(f"{_NAMES} are not texts")
     return names, counts

@@ -21,16 +21,18 @@ from pathlib import Path
 import numpy as np
 
 from elmo_bench.base.arrays import read_arrays, write_arrays
+from elmo_bench.base.downloads import Content
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, disk_errors, read_lines, sha256_of
+from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import reader
 from elmo_bench.text.chars import PAD_CHARACTER, SENTENCE_END, SENTENCE_START, words_ids
-from elmo_bench.text.columns import check_ended
+from elmo_bench.text.columns import check_ended, escaped, unescaped
 from elmo_bench.text.vocabulary import tokeniser
 
+VERSION = 2  # of how text is read: an encoded text of another version is made again
 LONGEST = 20_000  # characters of a line
 UNKNOWN = "<UNK>"
 MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
@@ -68,7 +70,7 @@ class Corpus:
             if len(line) > LONGEST:
                 long.append(number)
             elif words := split(line):
-                yield words
+                yield [*map(unescaped, words)] if "\\u{" in line else words  # as `texts` and `embed` write and read
         if long:
             note(f"{len(long):,} line(s) of over {LONGEST:,} characters left out, the first is line {long[0]}", file)
 
@@ -97,7 +99,7 @@ class TargetVocabulary(dict[str, int]):
     def write(self, path: Path) -> None:
         """One `word<TAB>count` a line, written atomically."""
         with atomic_write(path, "w") as file:
-            file.writelines(f"{word}\t{count}\n" for word, count in self.items())
+            file.writelines(f"{escaped(word)}\t{count}\n" for word, count in self.items())
 
     @classmethod
     @reader
@@ -106,6 +108,7 @@ class TargetVocabulary(dict[str, int]):
         counts, advice = cls(), "Give a vocabulary that `pretrain` wrote."
         for number, line in read_lines(path):
             word, _, count = line.partition("\t")
+            word = unescaped(word)
             if not re.fullmatch(r"[^\t]+\t[0-9]{1,18}", line) or word in counts:
                 raise UserError(f"{path}:{number}: expected word<TAB>count, each word once. {advice}")
             counts[word] = int(count)
@@ -191,10 +194,9 @@ def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int
 
 
 def _digest(corpus: Corpus, vocabulary: TargetVocabulary | int) -> str:
-    with disk_errors(corpus.files[0]):
-        files = [sha256_of(file) for file in corpus.files]
+    files = [Content(file).sha256 for file in corpus.files]
     words = vocabulary if isinstance(vocabulary, int) else list(vocabulary)
-    return hashlib.sha256(json.dumps([files, corpus.tokenizer, words]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([VERSION, files, corpus.tokenizer, words]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,11 @@ class Training:
                 raise UserError(f"{path}: from a training with other {name}. Resume with the same. Or else: {advice}")
         console.print(f"resuming from {path} at step {state['place'][0]}", highlight=False)
         self.model.load_state_dict(state["model"])
+        groups = self.optimizer.param_groups
+        options = [{name: value for name, value in group.items() if name != "params"} for group in groups]
         self.optimizer.load_state_dict(state["optimizer"])
+        for group, given in zip(self.optimizer.param_groups, options, strict=True):
+            group.update(given)  # of this config: it may have others than the checkpoint
         self.step, self.read, self.number, self.index = state["place"]
         self.before, self.curve = state["seconds"], state["curve"]
 

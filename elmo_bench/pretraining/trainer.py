@@ -22,7 +22,7 @@ from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import NoSoftmax, checksum_of, locate
+from elmo_bench.elmo.pretrained import NoSoftmax, check_free, checksum_of, locate
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
 from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
@@ -41,6 +41,7 @@ RULES: Rules = (  # as in spec/settings.py
     (("32-true", BFLOAT16).__contains__, f"one of: 32-true, {BFLOAT16}", ("recipe.precision",)),
     (("constant", "linear", "cosine").__contains__, "one of: constant, linear, cosine", ("recipe.schedule",)),
     (text, "a name, such as ./1", ("out", "encoded", "tokenizer")),
+    (text, "a text", ("licence",)),
     (number(1, whole=True), "a whole number from 1",
      ("recipe.cells", "recipe.samples", "recipe.vocabulary", "recipe.steps", "fit_steps")),
     (number(0, above=True), "a number above 0",
@@ -72,9 +73,8 @@ def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:
     Raises UserError.
     """
     check_options(config)
-    remove_unfinished(Path(config.out))
+    out = _resumed_or_new(config)
     options = BiLMOptions.from_json(config.shape, "shape")
-    out = Path(config.out)
     text, heldout = _texts(config, config.recipe.vocabulary, Path(config.encoded or out / "encoded"))
     model = new_language_model(options, words=len(text.vocabulary), dropout=config.recipe.dropout, seed=config.seed)
     training = Training(model, text, config, out=out)
@@ -89,22 +89,36 @@ def finetune(config: DictConfig) -> tuple[Training, Encoded | None, Perplexity |
     and its perplexity before, or None without one.
     """
     check_options(config)
-    weights, out = str(config.weights), Path(config.out)
-    if Path(weights).resolve() == out.resolve():
+    if config.fit_steps is None:
+        raise UserError("fit_steps=null: give a whole number from 1")
+    weights = str(config.weights)
+    given = Path(weights).expanduser().resolve()
+    if Path(config.out).resolve() == (given.parent if given.is_file() else given):
         raise UserError(f"out={config.out}: the folder of the weights, which stay as they are. Give another folder.")
-    remove_unfinished(out)
-    checksum = checksum_of(*locate(weights))
+    out, checksum = _resumed_or_new(config), checksum_of(*locate(weights))
     try:
         model, vocabulary = load_language_model(weights)
         text, heldout = _texts(config, vocabulary, out / "encoded")
     except NoSoftmax:
         text, heldout = _texts(config, config.recipe.vocabulary, out / "encoded")
         model = fit_softmax(weights, text, config)
-    before = perplexity(model, heldout) if heldout else None
+    before = perplexity(model, heldout, device=device_of(config)) if heldout else None
     model.requires_grad_(True).dropout = config.recipe.dropout
     training = Training(model, text, config, out=out, weights=checksum)
     training.run("finetune")
     return training, heldout, before
+
+
+def _resumed_or_new(config: DictConfig) -> Path:
+    """The folder `out` of a training that goes on or begins. Raises UserError if it has files of something else."""
+    out = Path(config.out)
+    if not any((out / name).is_dir() for name in ("checkpoints", "encoded", "softmax")):
+        check_free(out, ())
+        if (out / "README.md").exists():
+            raise UserError(f"out={config.out}: has a README.md, which would be replaced. Give another folder.")
+    for folder in ("", "checkpoints", "encoded", "softmax", "softmax/checkpoints"):
+        remove_unfinished(out / folder)
+    return out
 
 
 def fit_softmax(weights: str, text: Encoded, config: DictConfig) -> LanguageModel:

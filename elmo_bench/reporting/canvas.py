@@ -82,7 +82,7 @@ class Drawing:
             canvas = Figure(figsize=self.size, layout="constrained", facecolor=SURFACE)
             self.paint(canvas.add_subplot())
             if self.message:
-                canvas.suptitle(fill(self.message, round(self.size[0] * 8.2)), x=0.01, ha="left")
+                canvas.suptitle(fill(self.message, round(self.size[0] * 7.7)), x=0.01, ha="left")
             canvas.draw_without_rendering()
             canvas.set_layout_engine("none")  # done once, not for each file
             svg, png = io.StringIO(), io.BytesIO()

@@ -16,7 +16,7 @@ from elmo_bench.base.json import read_json
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
 from elmo_bench.reporting.rows import Row as Current
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.run_spec import RunSpec
 
 FILE = Path(__file__).parents[1] / "data" / "published.json"
@@ -24,7 +24,7 @@ SUITE = "open"
 NEAR = 0.5  # points from the score of the same seed on the same kind of processor
 DEVIATIONS = 3  # standard deviations from the mean, elsewhere
 SEEDS = 3  # of the sweep that is suggested
-REPORT = "elmo-bench report", "tables and a page from all runs that are done"
+LEDGER = Path("results/runs")  # of commands that name none
 
 
 def overviews(records: Sequence[Record]) -> Iterator[str]:
@@ -37,11 +37,12 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
     for suite in dict.fromkeys(row.spec.suite for row in rows):
         own = [row for row in rows if row.spec.suite == suite]
         tasks = dict.fromkeys((row.spec.task, row.newest["metric"]) for row in own)
-        common = set.intersection(*(set(row.changes.items()) for row in own))
-        said = ", ".join(f"{key}={value}" for key, value in sorted(common))
+        varied = [(row, row.changes | row.spec.columns | {"size": row.spec.size}) for row in own]
+        common = set.intersection(*(set(options.items()) for _, options in varied))
+        said = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
         cells: dict[str, dict[str, str]] = {}
-        for row in own:
-            rest = [f"{key}={value}" for key, value in row.changes.items() if (key, value) not in common]
+        for row, options in varied:
+            rest = [f"{key}={value}" for key, value in options.items() if (key, value) not in common]
             label = ", ".join([row.name, *rest])
             cells.setdefault(label, {})[row.spec.task] = f"{row.summary('test')} {row.mark}".strip()
         body = [[f"{task} ({metric})", *(own.get(task, "-") for own in cells.values())] for task, metric in tasks]
@@ -147,7 +148,7 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def ending(record: Record) -> Iterator[str]:
+def ending(record: Record, ledger: Path = LEDGER) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next."""
     spec, epochs = record["spec"], record["epochs"]
     most = spec["settings"].get("task.training.epochs")
@@ -162,7 +163,9 @@ def ending(record: Record) -> Iterator[str]:
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
     yield "next:"
-    for command, about in _next(record, row, base) if default else [REPORT]:
+    there = [] if ledger == LEDGER else ["--ledger", str(ledger), "--out", str(ledger.parent)]
+    last = shlex.join(["elmo-bench", "report", *there]), "tables and a page from all runs that are done"
+    for command, about in (default and _next(record, row, base, ledger)) or [last]:
         yield f"  {command:<72} # {about}"
 
 
@@ -179,18 +182,21 @@ def _baseline(record: Record) -> Row | None:
     return None if spec["encoder"] == BASELINE else next(fits, None)
 
 
-def _next(record: Record, row: Row | None, base: Row | None) -> Iterator[tuple[str, str]]:
-    """(a command, what it is for), after a default run."""
+def _next(record: Record, row: Row | None, base: Row | None, ledger: Path) -> list[tuple[str, str]]:
+    """(a command, what it is for), after a default run; none for an encoder that a folder or a repository names."""
     spec: Mapping[str, object] = record["spec"]
-    if spec["encoder"] not in choices("encoder"):  # named by a folder or a repository
-        yield REPORT
-        return
+    if spec["encoder"] not in choices("encoder"):
+        return []
     pair = [BASELINE, "elmo"] if spec["encoder"] == BASELINE else [BASELINE, str(spec["encoder"])]
     suite = RunSpec(**record["spec"]).own_data or [f"suite={spec['suite']}"]
     where = [f"task={spec['task']}", *([] if spec["suite"] == "open" else suite)]
+    where += [f"size={spec['size']}"] * (compose("config", where).size.name != spec["size"])
+    where += [f"ledger={ledger}"] * (ledger != LEDGER)
     seeds = ",".join(map(str, range(SEEDS)))
     sweep = shlex.join(["elmo-bench", "sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"])
     minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0
-    yield sweep, f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
+    runs = f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
     own = [] if spec["suite"] == "open" else ["--suite", str(spec["suite"])]
-    yield shlex.join(["elmo-bench", "compare", *pair, *own]), "the difference, its interval, a verdict"
+    own += ["--ledger", str(ledger)] if ledger != LEDGER else []
+    compare = shlex.join(["elmo-bench", "compare", *pair, *own])
+    return [(sweep, runs), (compare, "the difference, its interval, a verdict")]

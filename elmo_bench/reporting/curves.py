@@ -41,18 +41,19 @@ def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
         tables.append(make_table(*group.titles(experiment), lines, notes=[EXPLORATORY, PAIRED]))
         drawn = points[["encoder", "share", "score"]].set_axis(["encoder", SHARE, f"test {group.measure}"], axis=1)
         drawn["sd"] = [row.summary("test").sd or 0.0 for row in points["row"]]
-        message = _said(experiment, group, points)
+        message = _said(experiment, group, points, gains)
         figures.append(chart(*group.titles(experiment), drawn, message=message, share=True, task=group.task))
     return tables, figures
 
 
-def _said(experiment: Experiment, group: Group, points: pd.DataFrame) -> str:
-    """The gain with the smallest and with the largest share that the experiment's encoder and the baseline have."""
-    by_share, name = points.pivot_table("score", "share", "encoder"), experiment.encoder
-    if not {name, BASELINE} <= {*by_share.columns} or (both := by_share[[name, BASELINE]].dropna()).empty:
+def _said(experiment: Experiment, group: Group, points: pd.DataFrame, gains: dict[str, Gain]) -> str:
+    """The gain of the experiment's encoder with the smallest and with the largest share."""
+    name = experiment.encoder
+    own = [(row, share) for row, share in zip(points["row"], points["share"], strict=True) if row.encoder == name]
+    both = [f"{gains[row.anchor].mean:.1f} points with {percent(share)}" for row, share in own if row.anchor in gains]
+    if not both:
         return f"{group.label()}: test scores by the amount of training data"
-    gains = both[name] - both[BASELINE]
-    told = ", ".join(f"{over:.1f} points with {percent(share)}" for share, over in gains.iloc[[0, -1]].items())
+    told = ", ".join(dict.fromkeys((both[0], both[-1])))
     return f"{group.label()}: {name} gains {told} of the training data".replace("-", "−")
 
 

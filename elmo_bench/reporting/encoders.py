@@ -125,31 +125,34 @@ def table1(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
     own = [variant.key for variant in experiment.variants]
     every = sorted({name for one in picked for name in one.rows} - {*CONTROLS}, key=experiment.position)
     every.sort(key=lambda name: (name not in own, -sum(name in one.rows for one in picked) * (name not in own)))
-    pairs = parts(experiment, leading(experiment, picked))
-    lines, notes = _scores(picked, every[:COLUMNS]), _notes(experiment, picked, every[:COLUMNS], list(pairs.values()))
+    name = leading(experiment, picked)
+    pairs = parts(experiment, name)
+    shown = every[:COLUMNS]
+    lines, notes = _scores(picked, shown), _notes(experiment, picked, shown, name, list(pairs.values()))
     for one, line in zip(picked, lines, strict=True):
         line |= {heading: short(one.tests[pair]) if pair in one.tests else None for heading, pair in pairs.items()}
     tasks = [one.group.task for one in picked]
     return make_table(f"{suite}-table1", f"Table 1, suite {suite}", lines, tasks=tasks, notes=notes)
 
 
-def _notes(experiment: Experiment, picked: Sequence[Picked], names: Sequence[str], pairs: Sequence[Names]) -> list[str]:
+def _notes(
+    experiment: Experiment, picked: Sequence[Picked], names: Sequence[str], name: str, pairs: Sequence[Names]
+) -> list[str]:
     """How many seeds there are, how many tests are adjusted together, and what a tie could not show."""
     counts, found, tested = defaultdict[str, list[str]](list), list[str](), 0
     for one in picked:
         title = one.group.info.title
         seeds_of = sorted({len(one.rows[name].seeds) for name in names if name in one.rows})
         counts[" or ".join(map(str, seeds_of))].append(title)
-        gains = [each for pair in pairs if (each := one.tests.get(pair))]
-        tested += sum(each.p is not None for each in gains)
-        found += [
-            f"{each.difference.detectable:.1f} points on {title[0].lower()}{title[1:]}"
-            for each in gains[:1]
-            if each.difference and each.verdict == "tie"
-        ]
+        own = name in {variant.key for variant in experiment.variants}
+        tested += sum(each.p is not None and _primary(experiment, each.ours) == own for each in one.tests.values())
+        whole = one.tests.get(pairs[0])
+        if whole and whole.difference and whole.verdict == "tie":
+            found.append(f"{whole.difference.detectable:.1f} points on {title[0].lower()}{title[1:]}")
     notes = ["Seeds: " + "; ".join(f"{count} ({', '.join(titles)})" for count, titles in counts.items()) + "."]
     planned = len(experiment.values("task")) * len(pairs)
-    if 0 < tested < planned and all(one.group.task in experiment.values("task") for one in picked):
+    known = name == experiment.encoder and all(one.group.task in experiment.values("task") for one in picked)
+    if 0 < tested < planned and known:
         notes.append(f"Holm's adjustment is over the {tested} tests that have runs, of {planned} that are planned.")
     if found:
         least = f"such a test alone finds a true gain of {' and of '.join(found)} in 80 of 100 repetitions"

@@ -109,7 +109,7 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
         parts.append(_section(experiment.name, experiment.caption, experiment.about, made, own, command, took))
     parts += [
         _section("worth", cards.TITLE, "", cards.worth(suite, known), newest),
-        _section("slices", "Slices of test", "", (slices.made(suite, groups, ledger), []), newest),
+        _section("slices", "Slices of test", "", (slices.made(suite, newest, ledger), []), newest),
         _section("runs", "All runs", "", ([_runs(group, gain, tested) for group in groups], []), groups),
     ]
     return Suite(
@@ -132,17 +132,24 @@ def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
     """The groups that an experiment may show, without the rows of any other protocol than its newest."""
     own = [group for group in groups if group.task in experiment.values("task") or not group.info.probe]
     rows = [row for group in own for row in group.rows]
-    newest = of_newest_protocol([row for row in rows if experiment.variant_of(row.spec)] or rows)
+    newest = of_newest_protocol([row for row in rows if _belongs(experiment, row)] or rows)
     kept = {row.spec.protocol for row in newest}
     cut = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol in kept)) for group in own]
     return [group for group in cut if group.rows]
+
+
+def _belongs(experiment: Experiment, row: Row) -> bool:
+    """Whether a row is a run of an experiment: a variant or, where weights are shown, a run that learned some."""
+    if experiment.layout == "weights":
+        return row.spec.settings.get("mix") == "scalar" and not row.variation
+    return experiment.variant_of(row.spec) is not None
 
 
 def _rows(experiment: Experiment, groups: Sequence[Group]) -> list[Row]:
     """What the tables of an experiment are made from."""
     if experiment.layout == "variants":
         return [row for group in groups for _, row in variants.rows(experiment, group)]
-    every = [(group, row) for group in groups for row in group.rows if experiment.variant_of(row.spec)]
+    every = [(group, row) for group in groups for row in group.rows if _belongs(experiment, row)]
     if experiment.layout == "fractions":
         cut = {(group.task, row.encoder) for group, row in every if group.basis.fraction}
         return [row for group, row in every if (group.task, row.encoder) in cut]

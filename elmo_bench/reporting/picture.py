@@ -21,9 +21,13 @@ WEIGHTS = "encoder.weights"
 
 def headline(name: str, picked: Sequence[Picked]) -> str:
     """What the gains of an encoder show, in one sentence; a question if none was tested."""
-    tested = [(gain.verdict, one.group.info.title, abs(gain.mean)) for one in picked if (gain := one.gains.get(name))]
+    gains = [(one.group, one.gains[name]) for one in picked if name in one.gains]
+    titles = [group.info.title for group, _ in gains]
+    called = [group.label() if titles.count(group.info.title) > 1 else group.info.title for group, _ in gains]
+    tested = [(gain.verdict, title, abs(gain.mean)) for title, (_, gain) in zip(called, gains, strict=True)]
     small = any(one.rows[name].spec.settings.get(WEIGHTS) == "mini" for one in picked if name in one.rows)
-    said, name = list[str](), "a small " * small + PROSE.get(name, name)
+    said, plain = list[str](), name
+    name = "a small " * small + PROSE.get(name, name)
     for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to"), ("tie", "", "")):
         own = {title[0].lower() + title[1:]: mean for its, title, mean in tested if its == verdict}
         where = _listed([*own], len({title for its, title, _ in tested if its}))
@@ -34,7 +38,7 @@ def headline(name: str, picked: Sequence[Picked]) -> str:
             what = "no difference was shown"
             said.append(f"on {where} {what}" if said else f"{what} between {name} and {OVER} on {where}")
     sentence = f"{'; '.join(said)}." if said else f"what is {name} worth over {OVER}?"
-    return f"{sentence[0].upper()}{sentence[1:]}"
+    return sentence if sentence.startswith(f"{plain} ") else f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _listed(names: Sequence[str], count: int) -> str:

@@ -196,7 +196,7 @@ def told_apart(name: str, place: str | None, known: Collection[str]) -> str:
     if not place or len(known) < 2:
         return name
     ends = ["/".join(place.split("/")[-k:]) for k in range(1, place.count("/") + 2)]
-    end = next(end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in known) == 1)
+    end = next((end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in known) == 1), place)
     return end if end.endswith(name) else f"{name} ({end})"
 
 

@@ -29,17 +29,14 @@ Slices = dict[str, dict[str, Outcomes]]  # of a row: by slice, by run
 
 
 def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
-    """A row for each task, slice and encoder, of the newest training protocol of each task; none without slices.
+    """A row for each task, slice and encoder; none without slices.
 
     Only runs that compare encoders on all of the data. A note names each file that cannot be read.
     """
     notes: list[str] = []
     comparing = [group for group in groups if not group.basis.fraction and not group.basis.labels]
     sliced = [(group, own) for group in comparing if (own := _sliced(group, ledger, notes))]
-    protocols = [(group.task, own[0][0].spec.protocol) for group, own in sliced]
-    newest = dict(sorted(protocols))
-    shown = [each for each, (task, protocol) in zip(sliced, protocols, strict=True) if protocol == newest[task]]
-    lines = [line for group, own in shown for name in TITLES for line in _lines(group, own, name)]
+    lines = [line for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
     return [make_table(f"{suite}-slices", f"Slices of test, suite {suite}", lines, notes=notes)] if lines else []
 
 
@@ -49,8 +46,9 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
     rows.sort(key=lambda row: Experiment.load(MAIN).position(row.encoder))
     sliced = []
     for row in rows:
-        how, slices = formula_of(row.newest), Slices()
+        slices = Slices()
         try:
+            how = formula_of(row.newest)
             for path in (RunPaths.of(ledger, record) for record in row.records):
                 stored = read_outcomes(path)
                 own = {name: part for name, part in slices_of(stored, "test").items() if how.gold_of(part)}

@@ -84,7 +84,9 @@ EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test o
 
 def number(value: float | None, form: str = ".2f", *, run: str | None = None, suffix: str = "") -> Cell:
     """An empty cell for None and NaN."""
-    return Cell("" if pd.isna(value) else f"{value:{form}}{suffix}".rstrip().replace("-", "−"), {"": value}, run)
+    if pd.isna(value):
+        return Cell("", {"": None}, run)
+    return Cell(f"{value:{form}}{suffix}".rstrip().replace("-", "−"), {"": value}, run)
 
 
 def spread(summary: Summary, *, run: str | None = None, mark: str = "", hint: str = "", **more: Value) -> Cell:

@@ -142,9 +142,10 @@ def write_texts(path: Path, spec: RunSpec, setup: Setup, names: Sequence[str] = 
     keep_inputs(path, data.files(spec.suite, setup.data_root))
     splits = read_splits(data, spec, setup)
     splits["train"] = training_split(splits["train"], spec, setup)
-    texts = dict.fromkeys(line_of(text) for name in names for example in splits[name] for text in example.texts)
+    every = (line_of(text) for name in names for example in splits[name] for text in example.texts)
+    texts = dict.fromkeys(filter(None, every))
     with atomic_write(path, "w") as handle:
-        handle.writelines(f"{text}\n" for text in texts if text)
+        handle.writelines(f"{text}\n" for text in texts)
     return len(texts)
 
 

@@ -27,7 +27,7 @@ from elmo_bench.runner.finished import Sources, contents_of, finished, sources_o
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup, converged
-from elmo_bench.spec.settings import check_options
+from elmo_bench.spec.settings import check_options, text
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
@@ -94,7 +94,12 @@ def plan(options: Sequence[str]) -> Plan:
         seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
         title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
         runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
-    shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
+    launcher = config.launcher
+    if launcher.jobs is not None and (type(launcher.jobs) is not int or launcher.jobs < 1):
+        raise UserError(f"launcher.jobs={launcher.jobs}: give a whole number from 1, or null")
+    if not text(launcher.logs):
+        raise UserError(f"launcher.logs={launcher.logs}: give a folder")
+    shared = Path(config.ledger), bool(config.overwrite), launcher, config.trainer.device
     return Plan(list(runs.values()), *shared)
 
 
@@ -201,8 +206,6 @@ def run_sweep(plan: Plan, meter: Meter | None = None) -> Iterator[RunState]:
     The meter shows what the others say meanwhile. Raises UserError for a launcher that cannot start.
     """
     options: dict[str, Any] = OmegaConf.to_container(plan.launcher, resolve=True)  # type: ignore[assignment]
-    if options["jobs"] is not None and (type(options["jobs"]) is not int or options["jobs"] < 1):
-        raise UserError(f"launcher.jobs={options['jobs']}: give a whole number from 1, or null")
     done = {} if plan.overwrite else _finished(plan)
     yield from done.values()
     if not (runs := [run for run in plan.runs if run not in done]):
@@ -263,7 +266,8 @@ def look_up(ledger: Path, ended: Ended) -> RunState:
     deadline = time.monotonic() + VISIBLE
     while True:
         state = LedgerState(ledger, run)
-        own = [each for each in state.records if (each["seed"], settings_key(each["spec"])) == (run.seed, run.spec.key)]
+        wanted = (run.seed, run.spec.key, run.sources["source"])
+        own = [r for r in state.records if (r["seed"], settings_key(r["spec"]), _source(r)) == wanted]
         for record in (record for record in own if record["attempt"] == attempt):
             return RunState(run, "done", record)
         if ended.code == 0 and (holder := state.holders.get((run.spec.key, run.seed))):

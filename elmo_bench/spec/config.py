@@ -250,6 +250,8 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
         raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
     if key in ("task.name", "task.head.name"):
         raise UserError(f"{option.input_line}: a name that comes with task=. Remove the option.")
+    if key == "encoder.contextual" and option.value() is None:
+        raise UserError(f"{option.input_line}: leaves an encoder without its layers. Choose encoder=glove.")
     if key == "encoder.name":
         _check_name(option, plain)
     *parents, last = key.split(".")

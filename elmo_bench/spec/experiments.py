@@ -204,6 +204,8 @@ def _check(experiment: Experiment) -> None:
     swept = {option for part in experiment.sweep for option in part}
     if experiment.axis and (experiment.variants or experiment.axis not in swept):
         raise ValueError(f"axis: {experiment.axis} is not in the sweep, or there are variants too")
+    if wrong := [each for each in experiment.values(experiment.axis) if not isinstance(each, int | float | None)]:
+        raise ValueError(f"axis: {wrong[0]!r:.60} is not a number. Name its values as variants")
     keys = {variant.key for variant in experiment.variants} or {*map(str, experiment.values(experiment.axis))}
     reference = experiment.reference
     named = reference if isinstance(reference, dict) else {reference: ()} if reference else {}

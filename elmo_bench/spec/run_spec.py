@@ -17,7 +17,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.settings import ABSENT, OWN, RATE, name_of, parts_of, settings_of
+from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, name_of, parts_of, settings_of
 
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 
@@ -113,19 +113,28 @@ class RunSpec:
     @cached_property
     def identity(self) -> str:
         """Equal for the same run with other contents, or in other versions of task, encoder and protocol."""
-        return canonical([self.suite, self.task, self.encoder, self.size, self.changes])
+        return canonical([self.suite, self.task, self.encoder, self.size, self.changes, self.columns])
 
     @cached_property
     def changes(self) -> dict[str, str]:
-        """{option: value} where this run differs from the default run, as on the command line, sorted by option."""
+        """{option: value} where this run differs from the default run, as on the command line, sorted by option.
+
+        None are known of a task or an encoder that is not installed here.
+        """
         try:
             usual = self.default().settings
-        except UserError:  # of a task or encoder that is not installed here
-            usual = {}
+        except UserError:
+            return {}
         left_out = {key: value for key, value in ABSENT.items() if key in usual}
         unchanged = {*VERSIONS, *(f"data.{key}" for key in OWN)}
         ours = left_out | {key: value for key, value in self.settings.items() if key not in unchanged}
         return {key: spelled(ours[key]) for key in sorted(ours) if _differs(key, ours[key], usual)}
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """{option: value} that name columns of the user's own data."""
+        own = {key: value for key, value in self.settings.items() if key.removeprefix("data.") in OWN_COLUMNS}
+        return {key: spelled(own[key]) for key in sorted(own)}
 
     @property
     def label(self) -> str:

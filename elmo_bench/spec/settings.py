@@ -62,7 +62,8 @@ def _data(given: Mapping[str, Any], config: DictConfig) -> dict[str, Any]:
     """How much of the data is used, and the options of its source that are not those in the task's yaml."""
     data, suite, sources = given["data"], given["suite"]["name"], given["task"]["data"]
     used = {f"data.{key}": data[key] for key in ("train_fraction", "max_train")}
-    if data["train_fraction"] != 1:  # an epoch reads the whole training split once
+    # An epoch reads the whole training split once, and data of the user's own so often that a run has its steps.
+    if data["train_fraction"] != 1 and given["task"]["training"].get("least_steps") is None:
         used["data.least_steps"] = data["least_steps"]
     if reads_own_data(given["task"]["name"]):
         own = {key: name_of(data[key]) for key in OWN_FILES} | {key: data[key] for key in OWN_COLUMNS}

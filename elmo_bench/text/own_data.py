@@ -195,7 +195,7 @@ class OwnData:
                 f"{column}: {len(labels):,} different values, of which at most {MOST_LABELS:,} can be labels. "
                 f"Name another column: data.{self.parts[-1]}=COLUMN"
             )
-        if len(labels) < 2:
+        if len({tag for own in examples.values() for each in own for tag in getattr(each, "tags", (each.gold,))}) < 2:
             raise UserError(f"{column}: the only label is {min(labels)}, so there is nothing to learn.")
         if once := sorted(label for label, count in labels.items() if count == 1):
             listed = f"{', '.join(once[:5])}{' …' if len(once) > 5 else ''}"

@@ -157,6 +157,8 @@ def _csv(path: Path) -> list[Row]:
             start = table.line_num + 1
     except csv.Error as error:
         raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
+    if quoted := sum(any("\t" in cell or "\n" in cell for cell in row.values()) for row in rows if separator == "\t"):
+        note(f"rows with tabs or line ends in quoted cells: {quoted:,}", path)
     return rows
 
 
@@ -184,7 +186,7 @@ def _parquet(path: Path) -> list[Row]:
         table = pyarrow.parquet.read_table(path)
         table.validate(full=True)
         about = (table.schema.metadata or {}).get(b"huggingface")  # the features, as `datasets` keeps them
-        features = json.loads(about)["info"]["features"] if about else {}
+        features = parse_json(about, path)["info"]["features"] if about else {}
         classes = {column: names for column, feature in features.items() if (names := _class_names(feature))}
         rows = table.to_pylist()
         return [row | {column: _named(row[column], names) for column, names in classes.items()} for row in rows]

@@ -74,7 +74,7 @@ class TokenData(SuiteData):
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
         splits = super().read(suite, root)
         for split, examples in splits.items():
-            if all(label == NO_GOLD for example in examples for label in example.gold):
+            if all(label in UNKNOWN for example in examples for label in example.gold):
                 raise UserError(f"task.data.{suite}.{split}: its words have no labels. Give files with labels.")
         if self.labels == CONTROL:
             control = control_labels(label for example in splits["train"] for label in example.gold)

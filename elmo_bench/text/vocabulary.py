@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.text.sentences import sentences
 
 PADDING, UNKNOWN = 0, 1
 # Limits that bound memory whatever the text is; no text of the suites reaches them.
@@ -35,14 +36,15 @@ BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{"
 def tokeniser(name: str) -> Tokeniser:
     """`spaces`: tokenised text, split at white space. `treebank`: raw text, split as in the Penn Treebank.
 
-    `treebank` is NLTK's NLTKWordTokenizer (which `word_tokenize` applies to each sentence): quotes become `` and '',
-    contractions are split ("is", "n't"), brackets stay, and only the last full stop is split from its word, because
-    the text is taken as one sentence. No token contains white space. Raises UserError for an unknown name.
+    `treebank` is NLTK's NLTKWordTokenizer, applied to each sentence (`sentences.py`) as `word_tokenize` does: quotes
+    become `` and '', contractions are split ("is", "n't"), brackets stay. No token contains white space. Raises
+    UserError for an unknown name.
     """
     if name == "spaces":
         return str.split
     if name == "treebank":
         from nltk.tokenize import NLTKWordTokenizer  # takes over a second to import
 
-        return NLTKWordTokenizer().tokenize
+        cut = NLTKWordTokenizer().tokenize
+        return lambda text: [word for start, end in sentences(text) for word in cut(text[start:end])]
     raise UserError(f"tokenizer={name}: unknown. Choose {' or '.join(TOKENISERS)}.")

@@ -147,7 +147,7 @@ class HeadTraining(pl.LightningModule):
         self._losses = loss.detach() + (self._losses if index else 0)  # not finite as soon as one of them is not
         if (index % LOOK == 0 or self.trainer.is_last_batch) and not torch.isfinite(self._losses):
             raise UserError(
-                f"epoch {self.current_epoch}, by step {self.global_step}: the loss is {self._losses.item()}. "
+                f"epoch {self.current_epoch + 1}, by step {self.global_step}: the loss is {self._losses.item()}. "
                 "Lower task.training.optimizer.lr."
             )
         self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)

@@ -72,8 +72,11 @@ class Part:
         return sum(map(len, self.sentences))
 
 
-def read_parts(path: Path, *, columns: int = 2) -> Iterator[Part]:
-    """The parts of a file whose tokens have `columns` cells or more. Raises UserError, with file and line."""
+def read_parts(path: Path, *, columns: int = 2, single_first: bool = False) -> Iterator[Part]:
+    """The parts of a file whose tokens have `columns` cells or more. Raises UserError, with file and line.
+
+    single_first: chains are in the order of the reference scorer, see `parse_column`.
+    """
     part: Part | None = None
     column: list[tuple[int, str]] = []
     seen: dict[tuple[str, int], int] = {}
@@ -97,7 +100,7 @@ def read_parts(path: Path, *, columns: int = 2) -> Iterator[Part]:
         elif part is None or (text.startswith("#") and not text.startswith("#end document")):
             continue
         elif text.startswith("#end document"):
-            yield _ended(part, column, path)
+            yield _ended(part, column, path, single_first=single_first)
             part = None
         elif text:
             cells = [unescaped(cell) for cell in cells_of(text)]
@@ -150,25 +153,27 @@ def tidy(chains: Iterable[Sequence[Span]]) -> tuple[Clusters, int, int]:
     return tuple(kept), repeated, single
 
 
-def _ended(part: Part, column: list[tuple[int, str]], path: Path) -> Part:
+def _ended(part: Part, column: list[tuple[int, str]], path: Path, *, single_first: bool) -> Part:
     part.sentences = [rows for rows in part.sentences if rows]
     try:
-        part.chains = list(parse_column(column).values())
+        part.chains = list(parse_column(column, single_first=single_first).values())
     except BracketError as error:
         raise UserError(f"{path}:{error.line}: {error}. Fix this line.") from None
     return part
 
 
-def parse_column(column: Iterable[tuple[int, str]]) -> dict[str, list[Span]]:
+def parse_column(column: Iterable[tuple[int, str]], *, single_first: bool = False) -> dict[str, list[Span]]:
     """The chains of a column of (line number, cell), by their id in the order of their first brackets, spans sorted.
 
+    single_first: of brackets in a cell, mentions of one token come first, as the reference scorer numbers chains.
     A closing bracket ends the latest open one of its chain, whatever the order within a cell. Raises BracketError.
     """
     chains: dict[str, list[Span]] = {}
     opened: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # token and line of open brackets
     for token, (line, cell) in enumerate(column):
         late, new = [], []
-        for text in cell.split("|") if cell not in EMPTY else ():
+        texts = cell.split("|") if cell not in EMPTY else []
+        for text in sorted(texts, key=_several) if single_first else texts:
             part = _PART.fullmatch(text)
             if part is None or not (part[1] or part[3]):
                 raise BracketError(line, f"'{cell}' is not a cell of coreference brackets, such as -, (3, 3) or (3)|(5")
@@ -191,6 +196,11 @@ def parse_column(column: Iterable[tuple[int, str]]) -> dict[str, list[Span]]:
         if places:
             raise BracketError(places[-1][1], f"'({chain}' is never closed in its document")
     return {chain: sorted(spans) for chain, spans in chains.items()}
+
+
+def _several(text: str) -> bool:
+    """Whether a part of a cell is no mention of this one token."""
+    return not (text.startswith("(") and text.endswith(")"))
 
 
 class BracketError(ValueError):

@@ -38,7 +38,7 @@ Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first toke
 Mention = tuple[int, int]  # first and last token
 METRICS = ("muc", "bcub", "ceafe", "mentions")
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
-TOO_MANY = 10  # repeated mentions of a document, above which the reference scorer refuses
+TOO_MANY = 10  # copies of mentions in the key, over all documents, above which the reference scorer refuses
 
 
 def _average_f1(sums: np.ndarray) -> np.ndarray:
@@ -108,12 +108,15 @@ class Metric:
             )
         if surplus := given.keys() - wanted.keys():
             console.print(f"{response}: {len(surplus)} documents are not in {key} and are ignored", style="yellow")
-        for name, part in given.items():
-            spans = [span for chain in part.chains for span in chain]
-            if name in wanted and len(spans) - len(set(spans)) > TOO_MANY:
+        copies = 0
+        for name, part in ((name, part) for name, part in given.items() if name in wanted):
+            known = {span for chain in wanted[name].chains for span in chain}
+            spans = [span for chain in part.chains for span in chain if span in known]
+            copies += len(spans) - len(set(spans))
+            if copies > TOO_MANY:
                 raise UserError(
-                    f"{response}:{part.line}: over {TOO_MANY} mentions are repeated. Remove the copies: the official "
-                    "scorer refuses them."
+                    f"{response}:{part.line}: up to here over {TOO_MANY} mentions of the key are repeated. Remove the "
+                    "copies: the official scorer refuses them."
                 )
         scores = self.score(
             [part.chains for part in wanted.values()],
@@ -186,7 +189,7 @@ def _unrepeated(response: Sequence[Sequence[Mention]], known: Container[Mention]
 
 
 def _by_name(path: Path) -> dict[tuple[str, int], Part]:
-    return {(part.name, int(part.number)): part for part in read_parts(path)}
+    return {(part.name, int(part.number)): part for part in read_parts(path, single_first=True)}
 
 
 def _figures(recall_num: float, recall_den: float, precision_num: float, precision_den: float) -> dict[str, float]:

@@ -55,11 +55,13 @@ class Data(SuiteData):
     def read_file(self, path: Path) -> list[TaggedSentence]:
         """The sentences of a column file, token first, tag last; or tokens alone, one a line; or a sentence a line.
 
-        It has a sentence a line if lines have several cells and none ends in a tag. Without tags, all are NO_GOLD.
+        It has a sentence a line if lines have several cells and few end in a tag. Without tags, all are NO_GOLD.
         """
         lines = (cells_of(line) for _, line in read_lines(path))
         rows = [cells for cells in lines if cells and cells[0] != BOUNDARY]
-        if any(len(cells) > 1 and scheme_of([cells[-1:]]) for cells in rows):
+        if 2 * sum(len(cells) > 1 and scheme_of([cells[-1:]]) is not None for cells in rows) > len(rows):
+            if len(rows[0]) == 3 and all(scheme_of([cells[1:2]]) for cells in rows):
+                note("gold is the last of three columns; where `predict` wrote them, that is its prediction", path)
             return read_file(path, columns=len(rows[0]))
         if any(len(cells) > 1 for cells in rows):
             texts = read_plain(path)

@@ -76,7 +76,8 @@ def _written(line: str) -> Pair | None:
 def _pair(row: Any, tokenizer: str, *, labelled: bool) -> Pair:
     if not isinstance(row, dict):
         raise ValueError("expected an object with sentence1, sentence2 and gold_label")
-    label = row.get("gold_label", None if labelled else NO_GOLD)
+    label = row.get("gold_label")
+    label = NO_GOLD if label is None and not labelled else label
     if label not in (*LABELS, NO_GOLD):
         raise ValueError(f"gold_label is {label!r:.60}: expected {', '.join(LABELS)} or {NO_GOLD}")
     return Pair(_tokens(row, "sentence1", tokenizer), _tokens(row, "sentence2", tokenizer), label)

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -12,21 +12,12 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.tasks.squad.squad_json import Entry, line_of
-from elmo_bench.text.vocabulary import LONGEST_WORD
+from elmo_bench.text.sentences import sentences
 
 # Split off within a token: hyphens, slashes, tildes, dashes, quotes, currency signs, underscores between other
 # characters. An apostrophe stays, as in "'s" and "n't".
 _CUT = re.compile(r"``|''|(?<=[^_])_(?=[^_])|[-/~\"“”‘’«»£€¥¢₹$°\u2212\u2010-\u2015]")
 _SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}  # as in the vectors
-# Words that end in a full stop, in lower case.
-_WORDS = """
-mr mrs ms messrs dr prof st sr jr rev fr hon pres gov sen rep gen col maj capt cmdr lt sgt cpl adm mt ft
-vs etc cf al viz inc ltd co corp bros dept univ assn approx ca est no nos vol vols fig figs p pp ed eds trans
-jan feb mar apr jun jul aug sep sept oct nov dec
-"""
-ABBREVIATIONS = frozenset(_WORDS.split())
-_END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s+["'“‘«(\[]*[^\W_a-z])|\n""")
-_LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]*$")
 
 Tokens = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
 
@@ -63,33 +54,6 @@ def _cuts(token: str) -> list[tuple[int, int]]:
     """(start, end) of the pieces of a token."""
     places = sorted({0, len(token), *(place for cut in _CUT.finditer(token) for place in cut.span())})
     return list(pairwise(places))
-
-
-def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each sentence of a text, without surrounding white space; nothing else is left out.
-
-    A sentence ends at the end of a line, and at `.`, `!` or `?` (and closing quotes or brackets) before white space and
-    no lower-case letter, but not after an abbreviation, an initial ("J. Smith"), or a word with inner full stops
-    ("U.S.").
-    """
-    start = 0
-    for end in _END.finditer(text):
-        if end[0] == "." and _abbreviates(text[max(start, end.start() - LONGEST_WORD) : end.start()]):
-            continue
-        yield from _trimmed(text, start, end.end())
-        start = end.end()
-    yield from _trimmed(text, start, len(text))
-
-
-def _abbreviates(before: str) -> bool:
-    word = _LAST_WORD.search(before)[0]  # type: ignore[index]  # it matches everywhere
-    return word.lower() in ABBREVIATIONS or "." in word or (len(word) == 1 and word.isalpha())
-
-
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    inside = text[start:end]
-    if inside.strip():
-        yield start + len(inside) - len(inside.lstrip()), start + len(inside.rstrip())
 
 
 Span = tuple[int, int]

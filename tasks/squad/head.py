@@ -149,7 +149,8 @@ class Head(nn.Module):
         x = self.dropout(x)
         first = self.first(x, mask)  # BP(2H)
         last = self.last(torch.cat([x, first], dim=2), mask)  # BP(2H)
-        scores = (self.first_scores(first).squeeze(2), self.last_scores(last).squeeze(2))
+        with torch.autocast(first.device.type, enabled=False):  # in bfloat16, sums of two scores would be too coarse
+            scores = self.first_scores(first.float()).squeeze(2), self.last_scores(last.float()).squeeze(2)
         return scores[0].masked_fill(~mask, -torch.inf), scores[1].masked_fill(~mask, -torch.inf)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:

@@ -149,12 +149,13 @@ NO_TAG = ("-", "_", "XX")  # the last is OntoNotes' for words without one
 
 
 def read_blocks(path: Path, *, comments: bool = False) -> Iterator[list[Row]]:
-    """The rows of each sentence, all of equal length. Blank lines separate sentences; `comments`: skip lines with #.
+    """The rows of each sentence, all of equal length. Blank lines end a sentence, and with `comments` lines with #.
 
     Raises UserError, with file and line.
     """
     lines = ((number, cells_of(line)) for number, line in read_lines(path))
-    for rows in sentences(row for row in lines if not (comments and row[1] and row[1][0].startswith("#"))):
+    ended = ((number, [] if comments and cells and cells[0].startswith("#") else cells) for number, cells in lines)
+    for rows in sentences(ended):
         for number, cells in rows:
             if len(cells) != len(rows[0][1]):
                 raise UserError(

@@ -1,5 +1,6 @@
 """Sentences of the user's own, with a tag for each token: spans in any usual scheme, or plain tags."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -15,6 +16,8 @@ from elmo_bench.text.columns import NO_GOLD, cells_of, escaped, read_columns, to
 from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table, write_table
 from elmo_bench.text.tags import TaggedSentence, scheme_of, to_bio
+
+_LISTED = re.compile(r"""\s*\[\s*(['"]).*\1\s*\]\s*""", re.DOTALL)  # as pandas writes a list to CSV
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,9 @@ class Data(OwnData):
         return rows
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
+        for part in names.values():
+            if isinstance(cell := row.get(part), str) and _LISTED.fullmatch(cell):
+                raise UserError(f"{where}: {part} is a list as Python prints it. Write words and spaces, or JSON.")
         tokens, cell = self.text(row.get(names["tokens"]), where), row.get(names.get("tags", ""))
         tags = tokens_of(cell) if isinstance(cell, str) else cell or []
         if not isinstance(tags, list) or not all(isinstance(tag, str | int) and tag != "" for tag in tags):

@@ -12,7 +12,7 @@ from elmo_bench.tasks.ner.metric import Metric as Chunks
 from elmo_bench.text.columns import NO_GOLD, read_columns, tokens_of
 from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
 from elmo_bench.text.tables import Row, ending_of, read_table
-from elmo_bench.text.tags import scheme_of
+from elmo_bench.text.tags import scheme_of, to_bio
 
 
 class Metric(Chunks):
@@ -43,6 +43,11 @@ class Metric(Chunks):
         sides = [[_tags(row.get(side)) for row in with_gold(rows, path)] for side in (GOLD, PREDICTED)]
         if [*map(len, sides[0])] != [*map(len, sides[1])]:
             raise UserError(f"{path}: gold and predicted tags must be as many in each sentence.")
+        if scheme := scheme_of(sides[0]):  # predictions of a single scheme, too, as files of other programs have them
+            try:
+                sides = [[to_bio(tags, scheme) for tags in side] for side in sides]
+            except ValueError as error:
+                raise UserError(f"{path}: the gold tags are spans in {scheme}, but {error}. Fix it.") from None
         return self.score(*sides)
 
 

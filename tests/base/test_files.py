@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write
+from elmo_bench.base.files import atomic_write, refusal
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
@@ -43,3 +43,13 @@ def test_a_name_that_no_file_can_have(tmp_path, monkeypatch):
         with pytest.raises(UserError, match=r"[Cc]hoose another"), atomic_write(Path(name)):
             pass
     assert sorted(tmp_path.iterdir()) == [tmp_path / "file", tmp_path / "folder"]
+
+
+def test_an_error_that_was_told_otherwise_is_no_refusal_of_the_disk():
+    try:
+        try:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        except OSError:
+            raise ValueError("no network") from None
+    except ValueError as error:
+        assert refusal(error, "a file") is None

@@ -32,5 +32,6 @@ def test_runs_that_differ_in_one_chosen_option_are_compared(tmp_path: Path):
         add(tmp_path, "ner", "glove", seed)
         add(tmp_path, "ner", "glove", seed, settings={"task.training.optimizer.lr": 0.002})
         add(tmp_path, "ner", "glove", seed, settings={"task.training.batch": 8})
+        add(tmp_path, "ner", "glove", seed, size="paper")
     found = scores(tmp_path, "open")
     assert {place: sorted(by_label) for place, by_label in found.items()} == {("ner", "glove"): ["", LR]}

@@ -4,6 +4,7 @@ import copy
 import io
 import pickle
 
+import pandas as pd
 import pytest
 import torch
 
@@ -96,3 +97,22 @@ def test_products_of_a_frozen_encoder_are_exact_and_the_users_choice_comes_back(
     finally:
         for place, earlier in zip(places, before, strict=True):
             place.fp32_precision = earlier
+
+
+def test_threads_leave_the_users_choice_as_it_was():
+    place, encoder = torch.backends.mkldnn.matmul, ElmoEncoder(weights=str(GOLDEN))
+    before, threads = place.fp32_precision, torch.get_num_threads()
+    try:
+        place.fp32_precision = "bf16"
+        torch.set_num_threads(2)
+        for size in range(2, 12):
+            encoder.encode([[f"w{size}{k}"] * k for k in range(1, 40)])
+            assert place.fp32_precision == "bf16"
+    finally:
+        place.fp32_precision = before
+        torch.set_num_threads(threads)
+
+
+def test_a_series_of_pandas_is_read_in_its_order():
+    encoder, texts = ElmoEncoder(weights=str(GOLDEN)), pd.Series(SENTENCES, index=[1, 0])
+    assert all(map(torch.equal, encoder.encode(texts), encoder.encode(SENTENCES)))

@@ -140,3 +140,10 @@ def test_a_zip_of_several_files_and_a_missing_file_are_named(tmp_path):
         load_static(str(tmp_path / "v.zip"))
     with pytest.raises(UserError, match="no such file"):
         read_text(tmp_path / "missing.txt")
+
+
+def test_words_with_a_line_end_take_no_other_words_place(tmp_path):
+    (path := tmp_path / "v.txt").write_text("a 1\nb 2\n")
+    assert load_static(str(path), {"a\nb"}).words == []
+    for _ in range(2):  # computed, then from the cache
+        assert load_static(str(path), {"a", "b"}).words == ["a", "b"]

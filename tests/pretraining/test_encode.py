@@ -186,3 +186,11 @@ def test_a_pass_has_every_sentence_once_and_rows_are_read_from_both_ends(corpus)
     assert batch.targets[0].T.tolist() == [[5, 1, OUTSIDE, OUTSIDE], [2, 3, 4, 1]]
     assert batch.targets[1].T.tolist() == [[5, 0, OUTSIDE, OUTSIDE], [4, 3, 2, 0]]
     assert batch.cells == 6
+
+
+def test_escapes_are_undone_as_in_every_other_reader(tmp_path):
+    (path := tmp_path / "text.txt").write_text(r"a\u{a0}b c\u{9}" + "\n", encoding="utf-8")
+    assert [*Corpus((path,)).sentences(path)] == [["a\xa0b", "c\t"]]
+    vocabulary = TargetVocabulary.of(Counter({"c\t": 2, "a\xa0b": 1}), 2, sentences=1)
+    vocabulary.write(tmp_path / "vocabulary.txt")
+    assert TargetVocabulary.read(tmp_path / "vocabulary.txt") == vocabulary

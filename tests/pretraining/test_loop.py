@@ -87,6 +87,23 @@ def test_what_a_kill_left_half_written_is_removed(corpus):
     assert not any(path.exists() for path in left)
 
 
+def test_a_resumed_training_has_the_options_that_it_is_given(corpus, killed):
+    killed(5)
+    resumed = train(corpus, corpus / "killed", "recipe.steps=6", "recipe.optimizer.weight_decay=0.5")
+    assert {group["weight_decay"] for group in resumed.optimizer.param_groups} == {0.5}
+
+
+@pytest.mark.parametrize("name", ["README.md", "options.json", "weights.hdf5"])
+def test_files_of_something_else_are_not_replaced(corpus, name):
+    (mine := corpus / "out" / name).parent.mkdir()
+    (hidden := corpus / "out" / "notes" / ".diary.20240131").parent.mkdir()
+    for path in (mine, hidden):
+        path.write_text("mine")
+    with pytest.raises(UserError, match=name):
+        train(corpus, corpus / "out")
+    assert mine.read_text() == hidden.read_text() == "mine"
+
+
 def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
     folder = corpus / "out" / "checkpoints"
     folder.mkdir(parents=True)

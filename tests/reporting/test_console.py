@@ -1,6 +1,7 @@
 """What a run and a sweep print: tables, cell by cell, and the lines after a run."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,11 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
     assert [first[0], second[0], second[2]] == ["sst5 (accuracy)", "ner (f1)", "-"]
     assert "±" in second[1]
     assert [cells(one)[-1][0] for one in overviews(made[:2])] == ["sst5 (accuracy)"]
+
+
+def test_runs_of_two_sizes_are_two_columns(tmp_path):
+    [table] = overviews([add(tmp_path, "ner", "glove", 0, size=size) for size in ("cpu", "paper")])
+    assert cells(table)[2] == ["task", "glove, size=cpu", "glove, size=paper"]
 
 
 @pytest.fixture
@@ -89,3 +95,12 @@ def test_after_a_run_on_data_of_ones_own_the_next_command_names_the_file(publish
     text = "\n".join(ending(run("task=tagging", "data.file=some/where/visits", "data.tags=entities", "encoder=glove")))
     own = "sweep task=tagging data.file=visits data.tags=entities encoder=glove,elmo seed=0,1,2"
     assert own in text and "compare glove elmo --suite visits" in text
+
+
+def test_the_next_commands_are_about_the_same_ledger_and_size(publish):
+    publish(row("glove", 33.0))
+    text = "\n".join(ending(run("encoder=elmo", "size=paper"), Path("demo/runs")))
+    assert "sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo" in text
+    assert "compare glove elmo --ledger demo/runs" in text
+    text = "\n".join(ending(run("encoder=elmo", "place=both"), Path("demo/runs")))
+    assert "elmo-bench report --ledger demo/runs --out demo " in text

@@ -33,7 +33,7 @@ def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_record
 def test_the_suite_is_what_its_page_says():
     """Versions and heads as in the tasks' yaml, digests as in the golden hashes."""
     contents = json.loads(page("tests/golden/hashes.json"))["contents"]
-    digests = {run.split()[0]: found["data"][:12] for run, found in contents.items()}
+    digests = {run.split()[0]: found["data"][:12] for run, found in contents.items() if "control" not in run}
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \| ([\w-]+) \| (.+) \| `(\w+)` \|$", page("docs/suite.md"), re.MULTILINE)
     assert {task for task, *_ in rows} == {*suite_tasks()}
     for task, version, head, data, digest in rows:

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths
-from elmo_bench.reporting.page import END, START
+from elmo_bench.reporting.page import END, MINUTES, START
 from tests.reporting.ledgers import add, today
 
 ROOT = Path(__file__).parents[2]
@@ -195,6 +195,10 @@ def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
     assert cells[:2] == ["Named entities (ner)", "F1"]
     assert re.fullmatch(r"\d\d\.\d\d ± \d+\.\d\d", cells[2])
     assert re.fullmatch(r"[+−]\d+\.\d [▲▼=] \(−?\d+\.\d to −?\d+\.\d\)", cells[5])
+    text = f"{START}\n{END}\n{MINUTES}\nno end\n\nAfter.\n"
+    readme.write_text(text, encoding="utf-8")
+    run("--readme", str(readme))
+    assert readme.read_text(encoding="utf-8").endswith(f"{MINUTES}\nno end\n\nAfter.\n")
     readme.write_text("No markers.\n", encoding="utf-8")
     with pytest.raises(UserError, match="has no <!-- table"):
         run("--readme", str(readme))

@@ -103,6 +103,14 @@ def test_two_encoders_whose_paths_end_alike_are_two_rows(tmp_path, rows, capsys)
     }
 
 
+def test_one_folder_by_two_paths_is_named_by_the_whole_path(tmp_path, rows):
+    for task, place in (("ner", "models/mybert"), ("snli", "mine/models/mybert")):
+        record = add(tmp_path, task, "mybert", 0, weights=place)
+        record["environment"]["source"] = place
+        RunPaths.of(tmp_path, record).record.write_text(json.dumps(record), encoding="utf-8")
+    assert {row.label for row in rows()} == {"models/mybert", "mine/models/mybert"}
+
+
 def test_newer_weights_of_one_folder_replace_older_ones(tmp_path, rows):
     from_folder(tmp_path, "mybert", "runs/mybert", created="2026-01-01T00:00:00+00:00")
     add(tmp_path, "ner", "mybert", 0, weights="as a record of an earlier version", created="2026-01-02T00:00:00+00:00")

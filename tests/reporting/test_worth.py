@@ -94,6 +94,7 @@ def test_one_machine_is_taken_and_costs_of_other_weights_are_not(ledger):
 def test_a_report_reads_the_folder_of_costs_and_names_a_damaged_file(ledger, tmp_path, capsys):
     for encoder in SPEEDS:
         write_cost(tmp_path / "with", cost_of(encoder))
+    (tmp_path / "without").mkdir()
     for name, shown in (("with", True), ("without", False)):
         out = tmp_path / "out" / name
         assert report.main(["--ledger", str(ledger), "--costs", str(tmp_path / name), "--out", str(out)]) == 0

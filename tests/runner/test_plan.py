@@ -2,6 +2,7 @@
 
 import pytest
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -47,6 +48,12 @@ def test_other_data_weights_and_vectors_are_other_runs_of_a_sweep(swept):
     assert len(plan([swept]).runs) == 2
     if swept.startswith("encoder.vectors"):
         assert len(plan(["encoder=none", swept]).runs) == 2
+
+
+@pytest.mark.parametrize("wrong", ["launcher.jobs=abc", "launcher.jobs=0", "launcher.logs=null"])
+def test_an_option_of_the_launcher_that_is_none_is_one_line(wrong):
+    with pytest.raises(UserError, match=rf"^{wrong.replace('null', 'None')}: give "):
+        plan(["seed=0,1", wrong])
 
 
 def test_a_sweep_that_is_started_as_a_run_is_one_line(main_job, capsys):

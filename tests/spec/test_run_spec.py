@@ -80,6 +80,7 @@ def test_a_pinned_hash():
         (["encoder=none"], ["vectors.trainable=true", "mix.gamma=false"]),
         (["encoder=elmo"], ["data.least_steps=100"]),  # all of the data is read once an epoch
         (["encoder=elmo"], ["task.data.paper.columns=5"]),  # another suite's
+        (["task=pairs", "data.file=a.csv", "data.train_fraction=0.1"], ["data.least_steps=9"]),  # its own
         (["encoder=elmo"], ["task.data.open.columns=2", "mix.penalty=1.5625e-3", "task.training.optimizer.lr=1e-3"]),
         (["encoder=elmo"], ["seed=4", "logger=none", "trainer.threads=1", "ledger=elsewhere", "predictions=true"]),
         (["encoder=elmo"], ["store=off", "data.root=elsewhere", "overwrite=true", "launcher=ray"]),
@@ -183,3 +184,8 @@ def test_a_setup_knows_the_end_of_a_path_and_no_spec_does(name, source):
     config = compose("config", ["task=ner", "encoder=hf", f"encoder.name={name}"])
     assert Setup.of(config).source == source
     assert name.rpartition("/")[0] not in str(RunSpec.of(config).to_json()) or "/" not in name
+
+
+def test_two_columns_of_one_file_are_two_runs():
+    runs = [spec("task=classification", "data.file=a.csv", f"data.text={name}") for name in ("title", "body")]
+    assert len({run.identity for run in runs}) == 2 and {run.label for run in runs} == {""}

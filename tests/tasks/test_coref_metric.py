@@ -80,6 +80,9 @@ BY_HAND = {  # cells of chains in key and response; what scorer.pl v8.01 printed
         "(0) (0)|(1) (1) (1)", "(0) (0)|(1) (1)|(2) (2)",
         {"muc": [0, 3, 0, 1], "bcub": [2, 5, 3.5, 4], "ceafe": [1.5, 2, 1.5, 3], "mentions": [4, 4, 4, 4]},
     ),
+    "a chain of one token behind another": (  # mentions of one token are numbered first
+        "(0 0)|(0)", "(0|(1) (0)|0)|(1)", {"muc": [0, 1, 0, 1], "bcub": [1, 2, 1.5, 3]},
+    ),
     "a spurious mention twice": (
         "(0) (0) (1) (1) -", "(0) (0) (1) (1) (0)|(1)", {"mentions": [4, 4, 4, 5], "bcub": [4, 4, 8 / 3, 6]},
     ),
@@ -115,9 +118,10 @@ def test_files_that_cannot_be_scored(tmp_path):
     key = write(tmp_path / "key.conll", [ONE], "key")
     with pytest.raises(UserError, match=r"r.conll:1: 8 tokens where .*key.conll:1 has 9. Score predictions of"):
         METRIC.score_files(key, write(tmp_path / "r.conll", [{**ONE, "n_tokens": 8}], "response"))
-    many = {"n_tokens": 30, "response": [[[n, n] for n in range(12)], [[n, n] for n in range(12)]], "key": []}
+    same = [[[n, n] for n in range(12)]]
+    many = {"n_tokens": 30, "response": same * 2, "key": same}
     key = write(tmp_path / "key.conll", [many], "key")
-    with pytest.raises(UserError, match=r"r.conll:1: over 10 mentions are repeated. Remove the copies"):
+    with pytest.raises(UserError, match=r"r.conll:1: up to here over 10 mentions of the key are repeated. Remove"):
         METRIC.score_files(key, write(tmp_path / "r.conll", [many], "response"))
 
 

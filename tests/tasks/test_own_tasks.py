@@ -249,3 +249,27 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
         assert main(["predict", str(paths.record), str(gold), str(path)]) == 0
         assert main(["score", task, str(path), "--json"]) == 0
         capsys.readouterr()
+
+
+def test_files_of_predictions_are_scored_as_spans_in_the_scheme_of_their_gold(tmp_path):
+    metric = task_class("tagging", "metric")()
+    scored = {}
+    for scheme, gold, guess in (("BIO", "B-P I-P O", "B-P O O"), ("BIOES", "B-P E-P O", "S-P O O")):
+        rows = "\n".join(" ".join(row) for row in zip("abc", gold.split(), guess.split(), strict=True))
+        (path := tmp_path / scheme).write_text(f"{rows}\n\n", encoding="utf-8")
+        scored[scheme] = metric.score_files(path)["overall"]["f1"]
+    assert scored == {"BIO": 0.0, "BIOES": 0.0}  # the span is another one, though its first tag may be right
+    path.write_text("a B-P PER\nb O O\n\n", encoding="utf-8")
+    with pytest.raises(UserError, match="the gold tags are spans in BIO, but 'PER' is not a tag"):
+        metric.score_files(path)
+
+
+def test_segments_without_an_outside_are_two_tags(tmp_path):
+    splits, _ = read(write(tmp_path / "a.conll", "".join(f"a{k} B-S\nb I-S\nc B-S\n\n" for k in range(12))))
+    assert {tag for each in splits["train"] for tag in each.tags} == {"B-S", "I-S"}
+
+
+def test_a_list_as_python_prints_it_is_refused(tmp_path):
+    text = "tokens,tags\n" + "\"['a', 'b']\",\"['X', 'Y']\"\n" * 9
+    with pytest.raises(UserError, match="tokens is a list as Python prints it"):
+        read(write(tmp_path / "a.csv", text))

@@ -118,3 +118,9 @@ def test_paper_suite_from_the_hubs_layout(monkeypatch):
         found, _ = from_hub(monkeypatch, "snli", columns)
     assert found == {split: [PAIRS[0], PAIRS[2]] for split in ("train", "dev", "test")}
     assert "dev: 1 pairs without a gold label dropped, 2 kept" in notes
+
+
+def test_new_pairs_may_have_null_as_their_label(tmp_path):
+    line = json.dumps({"gold_label": None, "sentence1": "A dog runs.", "sentence2": "A dog moves."})
+    (path := tmp_path / "new.jsonl").write_text(f"{line}\n", encoding="utf-8")
+    assert [pair.label for pair in Data(tokenizer="treebank").read_file(path)] == ["-"]

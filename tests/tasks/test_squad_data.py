@@ -8,9 +8,10 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
-from elmo_bench.tasks.squad.build import question_tokens, sentences
+from elmo_bench.tasks.squad.build import question_tokens
 from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.metric import Metric
+from elmo_bench.text.sentences import sentences
 
 CONFIG = compose("config", ["task=squad"]).task.data
 OPTIONS = OmegaConf.to_container(CONFIG, resolve=True)

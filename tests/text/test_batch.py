@@ -3,7 +3,7 @@
 import torch
 
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.vocabulary import Vocabulary
+from elmo_bench.text.vocabulary import Vocabulary, tokeniser
 
 TEXTS = [("ab", "a", "zebra"), ("b",)]  # the alphabet is a and b: 2 and 3; every other character is 1
 
@@ -18,3 +18,9 @@ def test_words_characters_and_padding():
     assert batch.characters.tolist() == [[0, 0, 0, 0, 0], *spelt]
     assert batch.spellings.tolist() == [[1, 2, 3], [4, 0, 0]]
     assert batch.layers[""].shape == (2, 3, 3, 5)
+
+
+def test_raw_text_is_cut_sentence_by_sentence():
+    assert tokeniser("treebank")("I liked it. It was great! Mr. Smith didn't.") == [
+        "I", "liked", "it", ".", "It", "was", "great", "!", "Mr.", "Smith", "did", "n't", ".",
+    ]  # fmt: skip

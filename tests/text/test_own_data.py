@@ -77,6 +77,7 @@ def test_every_form_has_the_same_rows(tmp_path, name):
     said = {  # CRLF is usual in such files
         "b": ["b.csv: columns are separated by semicolons"],
         "c": ["c.csv: begins with a byte order mark, which is left out"],
+        "e": ["e.tsv: rows with tabs or line ends in quoted cells: 1"],
     }
     assert notes == said.get(name[0], [])
 

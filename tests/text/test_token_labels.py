@@ -46,3 +46,11 @@ def test_control_labels_of_a_task():
     assert len({*label_of.values()}) > 5
     with pytest.raises(UserError, match=r"task\.data\.labels=x: unknown. Choose gold or control"):
         task_class("pos", "data")(**{**options, "labels": "x"})
+
+
+def test_a_treebank_without_these_labels_is_refused(tmp_path):
+    data = task_class("deprel", "data")(open={"source": "files", "folder": "ud", "train": "a", "dev": "a", "test": "a"})
+    (path := tmp_path / "ud" / "a").parent.mkdir()
+    path.write_text("1\tBirds\t_\t_\t_\t_\t0\t_\t_\t_\n\n", encoding="utf-8")
+    with pytest.raises(UserError, match="its words have no labels"):
+        data.read("open", tmp_path)

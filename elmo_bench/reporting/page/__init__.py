@@ -97,8 +97,9 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
                 parts.insert(1, f"![{literal(suite.picture.alt)}]({figure})")
             short, minutes = "\n\n".join(parts), to_markdown(_minutes(suite, suite.table1))
     for start, content, end in ((START, short, END), (MINUTES, minutes, MINUTES_END)):
-        before, found, rest = text.partition(start)
-        text = f"{before}{start}\n\n{content}\n\n{end}{rest.partition(end)[2]}" if found else text
+        before, _, rest = text.partition(start)
+        _, found, after = rest.partition(end)
+        text = f"{before}{start}\n\n{content}\n\n{end}{after}" if found else text
     with atomic_write(path, "w") as handle:
         handle.write(text)
 

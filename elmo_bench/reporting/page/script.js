@@ -13,6 +13,7 @@
   for (const button of document.querySelectorAll("thead button")) {
     button.addEventListener("click", () => {
       const head = button.parentElement;
+      head.closest(".table")?.querySelector(".more button")?.click(); // all rows are sorted, not those on show
       const up = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "descending" : head.classList.contains("words");
       for (const other of head.parentElement.children) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
@@ -26,7 +27,11 @@
   // The address holds the part that is open and the filter, as #section-open-tune?task=ner&words=glove.
   const address = () => {
     const [id, query] = location.hash.slice(1).split("?");
-    return [decodeURIComponent(id), new URLSearchParams(query)];
+    try {
+      return [decodeURIComponent(id), new URLSearchParams(query)];
+    } catch {
+      return ["", new URLSearchParams(query)]; // not written by us
+    }
   };
   const write = (id, query) => {
     const text = query.toString();
@@ -55,7 +60,8 @@
       const active = wanted.length > 0 || task.value !== "";
       let shown = 0;
       for (const { row, text } of rows) {
-        row.hidden = Boolean(task.value && row.dataset.task !== task.value) || !wanted.every((word) => text.includes(word));
+        row.hidden = Boolean(task.value && row.dataset.task && row.dataset.task !== task.value)
+          || !wanted.every((word) => text.includes(word));
         shown += row.hidden ? 0 : 1;
       }
       for (const table of tables) table.hidden = !table.querySelector("tbody tr:not([hidden])");
@@ -71,11 +77,14 @@
       }
       count.value = `${shown} of ${rows.length} rows${folded}`;
     };
-    form.addEventListener("input", () => {
+    const keep = () => {
       const query = new URLSearchParams();
       if (task.value) query.set("task", task.value);
       if (words.value) query.set("words", words.value);
       write(address()[0], query);
+    };
+    form.addEventListener("input", () => {
+      keep();
       filter();
     });
     form.addEventListener("submit", (event) => event.preventDefault());
@@ -83,9 +92,13 @@
       collect();
       filter();
     };
-    words.value = address()[1].get("words") ?? "";
-    task.value = address()[1].get("task") ?? "";
-    refresh();
+    const follow = () => {
+      words.value = address()[1].get("words") ?? "";
+      task.value = address()[1].get("task") ?? "";
+      refresh();
+    };
+    follow();
+    addEventListener("hashchange", () => (location.hash.includes("?") ? follow() : keep())); // links have no filter
   }
 
   // Folded parts are comments until they are asked for, so that a page of thousands of runs opens at once. Nothing in
