@@ -6,7 +6,8 @@
 
 DATA is the folder with the data of the open suite. A fingerprint is the dev score and the mean training loss of each of
 two epochs on 200 training examples (20 documents for coreference), on one thread. The loss may differ by a thousandth
-of its value, since processors round differently, and the dev score by one item.
+of its value, since processors round differently, and the dev score by one item. Coreference's loss may differ by a
+hundredth: it prunes spans, and layers that differ in their last bit give one of two losses there, half a hundredth apart.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from elmo_bench.training.quiet import quiet
 CAMPAIGN = Path(__file__).with_name("campaign.sh")
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 TASKS = ("ner", "snli", "sst5", "coref", "squad", "srl")
-LOSS = 1e-3  # of its value
+LOSS = {"coref": 1e-2}  # of its value; of the other tasks 1e-3
 
 
 def main() -> int:
@@ -122,9 +123,9 @@ def differences(name: str, known: dict[str, Any] | None, found: dict[str, Any]) 
     """A line for each figure that is not within its tolerance."""
     if known is None:
         return [f"{name}: no fingerprint is committed"]
-    wrong = []
+    wrong, loss = [], LOSS.get(name.partition(" ")[0], 1e-3)
     for epoch in range(2):
-        if abs(found["loss"][epoch] - known["loss"][epoch]) > LOSS * abs(known["loss"][epoch]):
+        if abs(found["loss"][epoch] - known["loss"][epoch]) > loss * abs(known["loss"][epoch]):
             wrong.append(f"{name}: loss of epoch {epoch + 1} {found['loss'][epoch]}, not {known['loss'][epoch]}")
         if abs(found["dev"][epoch] - known["dev"][epoch]) > known["item"]:
             wrong.append(f"{name}: dev of epoch {epoch + 1} {found['dev'][epoch]}, not {known['dev'][epoch]}")
