@@ -7,7 +7,7 @@
 DATA is the folder with the data of the open suite. A fingerprint is the dev score and the mean training loss of each of
 two epochs on 200 training examples (20 documents for coreference), on one thread. The loss may differ by a thousandth
 of its value, since processors round differently, and the dev score by one item. Coreference's loss may differ by a
-hundredth: it prunes spans, and layers that differ in their last bit give one of two losses there, half a hundredth apart.
+hundredth: it prunes spans, and layers that differ in their last bit give one of two losses, half a hundredth apart.
 """
 
 import argparse
