@@ -45,7 +45,7 @@ def test_every_task_with_runs_of_both_has_a_row(ledger, capsys):
 def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsys):
     code, _, error = compare(ledger, capsys, "elmo", "glov")
     assert code == 2 and error.count("\n") == 1
-    assert error.strip().endswith("Encoders with runs that change nothing else: elmo, glove.")
+    assert error.strip().endswith("Encoders with runs on all of the data that change nothing else: elmo, glove.")
 
 
 def test_several_have_ranks(tmp_path, capsys):

@@ -55,10 +55,10 @@ def main(arguments: list[str]) -> int:
         where.append(f"{option} {value}")
     chosen = _chosen(rows, encoders)
     if not chosen:
-        others = ", ".join(sorted({row.encoder for row in rows})) or "none"
+        others = ", ".join(sorted({row.encoder for row in rows if not row.basis.fraction})) or "none"
         raise UserError(
             f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {', '.join(where)}. "
-            f"Encoders with runs that change nothing else: {others}."
+            f"Encoders with runs on all of the data that change nothing else: {others}."
         )
     (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), ", ".join(where))
     return int(bool(read.problems))

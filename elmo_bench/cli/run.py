@@ -48,5 +48,5 @@ def main(arguments: list[str]) -> int:
         state = f"already in the ledger{', without predictions' if lacks else ''} (overwrite=true runs it again)"
     print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
-        print(*ending(record, ledger), sep="\n", flush=True)
+        print(*ending(record, ledger, made=not skipped), sep="\n", flush=True)
     return 0

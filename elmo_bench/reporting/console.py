@@ -148,7 +148,7 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def ending(record: Record, ledger: Path = LEDGER) -> Iterator[str]:
+def ending(record: Record, ledger: Path = LEDGER, *, made: bool = True) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next."""
     spec, epochs = record["spec"], record["epochs"]
     most = spec["settings"].get("task.training.epochs")
@@ -156,7 +156,7 @@ def ending(record: Record, ledger: Path = LEDGER) -> Iterator[str]:
     took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
     yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {took}"
     score = score_of(record, "test")
-    if row := rows().get(record["hash"]):
+    if (row := rows().get(record["hash"])) and made:  # a record that was there, such as ours, reproduces nothing
         said = verdict(score, record["seed"], processor(record["environment"]), row)
         yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
     default = not RunSpec(**spec).changes
@@ -198,5 +198,5 @@ def _next(record: Record, row: Row | None, base: Row | None, ledger: Path) -> li
     runs = f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
     own = [] if spec["suite"] == "open" else ["--suite", str(spec["suite"])]
     own += ["--ledger", str(ledger)] if ledger != LEDGER else []
-    compare = shlex.join(["elmo-bench", "compare", *pair, *own])
-    return [(sweep, runs), (compare, "the difference, its interval, a verdict")]
+    compare = shlex.join(["elmo-bench", "compare", *pair[::-1], *own])
+    return [(sweep, runs), (compare, f"{pair[1]} minus {pair[0]}, its interval, a verdict")]
