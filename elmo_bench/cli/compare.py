@@ -37,10 +37,10 @@ def main(arguments: list[str]) -> int:
     check_exists(options.ledger)
     read = read_all(options.ledger, suite=options.suite, sums=True)
     selection = select(read.records)
+    print_problems("compare", [*read.problems, *selection.unknown])
     if options.suite and not read.records and (every := read_all(options.ledger).records):
         suites = ", ".join(sorted({record["spec"]["suite"] for record in every}))
         raise UserError(f"--suite {options.suite}: no run in {options.ledger}, which has {suites}")
-    print_problems("compare", [*read.problems, *selection.unknown])
     rows, where = [row for row in selection.rows if not row.variation], []
     if not rows:
         raise UserError(

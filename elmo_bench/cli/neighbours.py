@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import encoder_options, parser
+from elmo_bench.text.columns import tokens_of, unescaped
 
 if TYPE_CHECKING:
     from elmo_bench.encoders.nearest import Encode
@@ -29,12 +30,12 @@ def main(arguments: list[str]) -> int:
     add("--same-word", action="store_true", help="only occurrences of WORD, in any case: much faster")
     given = command.parse_intermixed_args(arguments)
     options, files = encoder_options(given.texts)
-    sentence = given.sentence.split()
+    sentence, wanted = tokens_of(given.sentence), unescaped(given.word)
     if not files:
         raise UserError("no text to search. Give a file, one tokenised sentence a line.")
     if given.show < 1:
         raise UserError(f"--show {given.show}: too few. Give 1 or more.")
-    if given.word not in sentence:
+    if wanted not in sentence:
         raise UserError(f"--in: no token of the sentence is {given.word!a}. Put spaces between its tokens.")
 
     # Imported here, so that --help and wrong options do not wait for torch.
@@ -53,9 +54,9 @@ def main(arguments: list[str]) -> int:
             encode,
             texts(),
             sentence,
-            sentence.index(given.word),
+            sentence.index(wanted),
             show=given.show,
-            only=given.word if given.same_word else None,
+            only=wanted if given.same_word else None,
             each_word_once=static,
             seen=lambda count: meter.advance(steps=count),
         )

@@ -81,7 +81,7 @@ def code_of(encoder: Any) -> str:
     path = Path(file).resolve()
     if not file or not any(path.is_relative_to(folder) for folder in include.folders):
         return ""
-    return digest([[each.name, sha256_of(each)] for each in sorted(path.parent.glob("*.py"))])
+    return digest([[each.name, sha256_of(each)] for each in sorted(path.parent.glob("*.py")) if each.is_file()])
 
 
 def _is_here(value: object) -> bool:

@@ -230,7 +230,10 @@ def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:
 
 def _names(whole: Arrays) -> tuple[list[str], list[str]]:
     """The names of the types and of their counts. Raises ValueError."""
-    names, counts = parse_json(whole[_NAMES].tobytes(), _NAMES)
+    try:
+        names, counts = parse_json(whole[_NAMES].tobytes(), _NAMES)
+    except UserError as error:  # whoever reads the file names it
+        raise ValueError(str(error)) from None
     if not all(isinstance(name, str) for name in (*names, *counts)):
         raise ValueError(f"{_NAMES} are not texts")
     return names, counts

@@ -114,8 +114,9 @@ def _resumed_or_new(config: DictConfig) -> Path:
     out = Path(config.out)
     if not any((out / name).is_dir() for name in ("checkpoints", "encoded", "softmax")):
         check_free(out, ())
-        if (out / "README.md").exists():
-            raise UserError(f"out={config.out}: has a README.md, which would be replaced. Give another folder.")
+        if there := [name for name in ("README.md", "curve.csv") if (out / name).exists()]:
+            raise UserError(f"out={config.out}: has a {there[0]}, which would be replaced. Give another folder.")
+        return out
     for folder in ("", "checkpoints", "encoded", "softmax", "softmax/checkpoints"):
         remove_unfinished(out / folder)
     return out

@@ -159,11 +159,11 @@ def ending(record: Record, ledger: Path = LEDGER, *, made: bool = True) -> Itera
     if (row := rows().get(record["hash"])) and made:  # a record that was there, such as ours, reproduces nothing
         said = verdict(score, record["seed"], processor(record["environment"]), row)
         yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
-    default = not RunSpec(**spec).changes
+    default = not RunSpec(**spec).label  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
     yield "next:"
-    there = [] if ledger == LEDGER else ["--ledger", str(ledger), "--out", str(ledger.parent)]
+    there = [] if ledger == LEDGER else ["--ledger", str(ledger), "--out", f"{ledger}-report"]
     last = shlex.join(["elmo-bench", "report", *there]), "tables and a page from all runs that are done"
     for command, about in (default and _next(record, row, base, ledger)) or [last]:
         yield f"  {command:<72} # {about}"

@@ -143,13 +143,15 @@ def _notes(
     for one in picked:
         title = one.group.info.title
         seeds_of = sorted({len(one.rows[name].seeds) for name in names if name in one.rows})
-        counts[" or ".join(map(str, seeds_of))].append(title)
+        if seeds_of:
+            counts[" or ".join(map(str, seeds_of))].append(title)
         own = name in {variant.key for variant in experiment.variants}
         tested += sum(each.p is not None and _primary(experiment, each.ours) == own for each in one.tests.values())
         whole = one.tests.get(pairs[0])
         if whole and whole.difference and whole.verdict == "tie":
             found.append(f"{whole.difference.detectable:.1f} points on {title[0].lower()}{title[1:]}")
-    notes = ["Seeds: " + "; ".join(f"{count} ({', '.join(titles)})" for count, titles in counts.items()) + "."]
+    told = "; ".join(f"{count} ({', '.join(titles)})" for count, titles in counts.items())
+    notes = [f"Seeds: {told}."] if told else []
     planned = len(experiment.values("task")) * len(pairs)
     known = name == experiment.encoder and all(one.group.task in experiment.values("task") for one in picked)
     if 0 < tested < planned and known:

@@ -94,7 +94,7 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
     ]
 
     def paint(axes: Axes) -> None:
-        grid = [[each.mean for each in mix.weights] + [nan] * (len(columns) - len(mix.weights)) for mix in mixes]
+        grid = [[each.mean for each in own] + [nan] * (len(columns) - len(own)) for own in parts]
         axes.pcolormesh(range(len(columns)), range(len(names)), grid, cmap="Blues", vmin=0, vmax=1.1, edgecolor=SURFACE)
         axes.invert_yaxis()
         for y, own in enumerate(texts):

@@ -96,6 +96,7 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
     """
     main = Experiment.load(MAIN)
     newest = shown(main, groups)
+    with_probes = _of_one_protocol(groups, groups)
     picked = encoders.picked(main, newest, gain)
     known = cards.cards(main, picked, gain, costs)
     tested = {own.ours.anchor: own for one in picked for own in one.gains.values()}
@@ -109,7 +110,7 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
         parts.append(_section(experiment.name, experiment.caption, experiment.about, made, own, command, took))
     parts += [
         _section("worth", cards.TITLE, "", cards.worth(suite, known), newest),
-        _section("slices", "Slices of test", "", (slices.made(suite, newest, ledger), []), newest),
+        _section("slices", "Slices of test", "", (slices.made(suite, with_probes, ledger), []), with_probes),
         _section("runs", "All runs", "", ([_runs(group, gain, tested) for group in groups], []), groups),
     ]
     return Suite(
@@ -131,10 +132,14 @@ def _section(name: str, title: str, about: str, made: Made, groups: Sequence[Gro
 def shown(experiment: Experiment, groups: Sequence[Group]) -> list[Group]:
     """The groups that an experiment may show, without the rows of any other protocol than its newest."""
     own = [group for group in groups if group.task in experiment.values("task") or not group.info.probe]
-    rows = [row for group in own for row in group.rows]
-    newest = of_newest_protocol([row for row in rows if _belongs(experiment, row)] or rows)
-    kept = {row.spec.protocol for row in newest}
-    cut = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol in kept)) for group in own]
+    belonging = [replace(group, rows=tuple(r for r in group.rows if _belongs(experiment, r))) for group in own]
+    return _of_one_protocol(own, belonging if any(group.rows for group in belonging) else own)
+
+
+def _of_one_protocol(groups: Sequence[Group], like: Sequence[Group]) -> list[Group]:
+    """The groups without the rows of any other protocol than the newest of `like`."""
+    kept = {row.spec.protocol for row in of_newest_protocol([row for group in like for row in group.rows])}
+    cut = [replace(group, rows=tuple(row for row in group.rows if row.spec.protocol in kept)) for group in groups]
     return [group for group in cut if group.rows]
 
 

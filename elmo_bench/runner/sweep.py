@@ -266,8 +266,8 @@ def look_up(ledger: Path, ended: Ended) -> RunState:
     deadline = time.monotonic() + VISIBLE
     while True:
         state = LedgerState(ledger, run)
-        wanted = (run.seed, run.spec.key, run.sources["source"])
-        own = [r for r in state.records if (r["seed"], settings_key(r["spec"]), _source(r)) == wanted]
+        own = [each for each in state.records if (each["seed"], settings_key(each["spec"])) == (run.seed, run.spec.key)]
+        own.sort(key=lambda record: _source(record) == run.sources["source"])  # one path may be spelt in two ways
         for record in (record for record in own if record["attempt"] == attempt):
             return RunState(run, "done", record)
         if ended.code == 0 and (holder := state.holders.get((run.spec.key, run.seed))):

@@ -17,7 +17,7 @@ from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table, write_table
 from elmo_bench.text.tags import TaggedSentence, scheme_of, to_bio
 
-_LISTED = re.compile(r"""\s*\[\s*(['"]).*\1\s*\]\s*""", re.DOTALL)  # as pandas writes a list to CSV
+_LISTED = re.compile(r"""\[(['"]).*\1\]""", re.DOTALL)  # as pandas writes a list to CSV
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Data(OwnData):
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
         for part in names.values():
             if isinstance(cell := row.get(part), str) and _LISTED.fullmatch(cell):
-                raise UserError(f"{where}: {part} is a list as Python prints it. Write words and spaces, or JSON.")
+                raise UserError(f"{where}: {part} is a list in one cell. Write words and spaces, or JSON lines.")
         tokens, cell = self.text(row.get(names["tokens"]), where), row.get(names.get("tags", ""))
         tags = tokens_of(cell) if isinstance(cell, str) else cell or []
         if not isinstance(tags, list) or not all(isinstance(tag, str | int) and tag != "" for tag in tags):

@@ -43,7 +43,8 @@ class Metric(Chunks):
         sides = [[_tags(row.get(side)) for row in with_gold(rows, path)] for side in (GOLD, PREDICTED)]
         if [*map(len, sides[0])] != [*map(len, sides[1])]:
             raise UserError(f"{path}: gold and predicted tags must be as many in each sentence.")
-        if scheme := scheme_of(sides[0]):  # predictions of a single scheme, too, as files of other programs have them
+        scheme = scheme_of(sides[0]) if any({*tags} > {"O"} or "O" not in tags for tags in sides[0]) else None
+        if scheme:  # both sides are in it, also in files of other programs
             try:
                 sides = [[to_bio(tags, scheme) for tags in side] for side in sides]
             except ValueError as error:

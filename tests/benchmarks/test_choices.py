@@ -28,10 +28,12 @@ def test_seeds_that_only_one_side_has_do_not_count():
 
 
 def test_runs_that_differ_in_one_chosen_option_are_compared(tmp_path: Path):
+    cpu = []
     for seed in (0, 1):
-        add(tmp_path, "ner", "glove", seed)
+        cpu.append(add(tmp_path, "ner", "glove", seed))
         add(tmp_path, "ner", "glove", seed, settings={"task.training.optimizer.lr": 0.002})
         add(tmp_path, "ner", "glove", seed, settings={"task.training.batch": 8})
-        add(tmp_path, "ner", "glove", seed, size="paper")
+        add(tmp_path, "ner", "glove", seed, size="paper", lift=0.2, created="2026-06-01T00:00:00+00:00")
     found = scores(tmp_path, "open")
     assert {place: sorted(by_label) for place, by_label in found.items()} == {("ner", "glove"): ["", LR]}
+    assert {*found["ner", "glove"][""].values()} == {record["scores"]["dev"]["overall"]["f1"] for record in cpu}

@@ -88,8 +88,8 @@ def test_what_a_kill_left_half_written_is_removed(corpus):
 
 
 def test_a_resumed_training_has_the_options_that_it_is_given(corpus, killed):
-    killed(5)
-    resumed = train(corpus, corpus / "killed", "recipe.steps=6", "recipe.optimizer.weight_decay=0.5")
+    killed(5, "checkpoint_minutes=0")
+    resumed = train(corpus, corpus / "killed", "checkpoint_minutes=0", "recipe.optimizer.weight_decay=0.5")
     assert {group["weight_decay"] for group in resumed.optimizer.param_groups} == {0.5}
 
 

@@ -104,4 +104,4 @@ def test_the_next_commands_are_about_the_same_ledger_and_size(publish):
     assert "sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo" in text
     assert "compare elmo glove --ledger demo/runs" in text
     text = "\n".join(ending(run("encoder=elmo", "place=both"), Path("demo/runs")))
-    assert "elmo-bench report --ledger demo/runs --out demo " in text
+    assert "elmo-bench report --ledger demo/runs --out demo/runs-report " in text

@@ -271,5 +271,5 @@ def test_segments_without_an_outside_are_two_tags(tmp_path):
 
 def test_a_list_as_python_prints_it_is_refused(tmp_path):
     text = "tokens,tags\n" + "\"['a', 'b']\",\"['X', 'Y']\"\n" * 9
-    with pytest.raises(UserError, match="tokens is a list as Python prints it"):
+    with pytest.raises(UserError, match="tokens is a list in one cell"):
         read(write(tmp_path / "a.csv", text))
