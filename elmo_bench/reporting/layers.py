@@ -92,6 +92,8 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         [f"{weight.mean:.2f}" + (f" ({share.mean:.0%})" if share else "") for weight, share in by_layer]
         for by_layer in (zip_longest(mix.weights, mix.shares) for mix in mixes)
     ]
+    parts = [mix.shares or mix.weights for mix in mixes]
+    shares = "in brackets and as the colour: share of weight times mean norm" if any(m.shares for m in mixes) else ""
 
     def paint(axes: Axes) -> None:
         grid = [[each.mean for each in own] + [nan] * (len(columns) - len(own)) for own in parts]
@@ -104,14 +106,10 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         axes.set_yticks(range(len(names)), names)
         axes.grid(visible=False)
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
-        axes.set_xlabel(
-            "learned weights; 0 is the lowest layer" + "; in brackets: share of weight × norm" * bool(shares)
-        )
+        axes.set_xlabel(f"learned weights; 0 is the lowest layer\n{shares}".strip(), loc="right")  # else cut off
         axes.spines[["left", "bottom"]].set_visible(False)
 
-    shares = "; in brackets: its share of weight times mean norm" if any(mix.shares for mix in mixes) else ""
-    title = f"Layer weights of {encoder}, suite {suite}{shares}"
-    parts = [mix.shares or mix.weights for mix in mixes]
+    title = f"Layer weights of {encoder}, suite {suite}"
     largest = [max(range(len(own)), key=lambda k, own=own: own[k].mean) for own in parts]  # type: ignore[misc]
     top = max(sorted(set(largest)), key=largest.count)
     does = "gives the largest share" if shares else "weighs most"
@@ -120,6 +118,6 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
         f"{name}: {', '.join(map(' '.join, zip(columns, own, strict=False)))}"
         for name, own in zip(names, texts, strict=True)
     )
-    alt = f"{message}. {title}. {told}.".replace("\n", ", ")
+    alt = f"{message}. {title}; {shares or 'learned weights'}. {told}.".replace("\n", ", ")
     stem, size = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)]), (WIDTH, 1.0 + 0.55 * len(names))
     return Drawing(stem, title, alt, paint, message=message, size=size)
