@@ -67,7 +67,7 @@ def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     splits = read_splits(data, *run)
     yield contract.check_data(data, splits, read_splits(data, *run))
     drawn = (training_fraction(splits["train"], seed=seed, limit=contract.FEW) for seed in range(20))
-    train = next(
+    train = next(  # of examples with one label, nothing is learned
         (some for some in drawn if len({repr(each.gold) for each in some}) > 1), splits["train"][: contract.FEW]
     )
     for each in (described(f"task={name}", "encoder=none", *options), run):

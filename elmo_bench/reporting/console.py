@@ -149,14 +149,17 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
 
 
 def ending(record: Record, ledger: Path = LEDGER, *, made: bool = True) -> Iterator[str]:
-    """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next."""
+    """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next.
+
+    made: whether this command trained it; otherwise nothing is said of reproducing. ledger: for the commands in it.
+    """
     spec, epochs = record["spec"], record["epochs"]
     most = spec["settings"].get("task.training.epochs")
     why = "its budget" if epochs["run"] == most else f"then no better dev score; at most {most}"
     took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
     yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {took}"
     score = score_of(record, "test")
-    if (row := rows().get(record["hash"])) and made:  # a record that was there, such as ours, reproduces nothing
+    if (row := rows().get(record["hash"])) and made:
         said = verdict(score, record["seed"], processor(record["environment"]), row)
         yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
     default = not RunSpec(**spec).label  # which a run without a default run has, too

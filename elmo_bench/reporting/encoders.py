@@ -138,14 +138,14 @@ def table1(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Tabl
 def _notes(
     experiment: Experiment, picked: Sequence[Picked], names: Sequence[str], name: str, pairs: Sequence[Names]
 ) -> list[str]:
-    """How many seeds there are, how many tests are adjusted together, and what a tie could not show."""
+    """How many seeds there are, how many tests are adjusted together, and how large a gain a tie may hide."""
     counts, found, tested = defaultdict[str, list[str]](list), list[str](), 0
+    own = name in {variant.key for variant in experiment.variants}
     for one in picked:
         title = one.group.info.title
         seeds_of = sorted({len(one.rows[name].seeds) for name in names if name in one.rows})
         if seeds_of:
             counts[" or ".join(map(str, seeds_of))].append(title)
-        own = name in {variant.key for variant in experiment.variants}
         tested += sum(each.p is not None and _primary(experiment, each.ours) == own for each in one.tests.values())
         whole = one.tests.get(pairs[0])
         if whole and whole.difference and whole.verdict == "tie":
