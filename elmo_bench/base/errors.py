@@ -1,12 +1,15 @@
 """The error that users read."""
 
 import re
+from collections.abc import Callable, Iterable
+from typing import Any
 
 # scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the sentence around it
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]*://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)(?:[?#][^\s'"<>]*?(?=[).,:;]*(?:[\s'"<>]|$)))?""", re.I
 )
 LONGEST = 1000  # characters of a message
+LISTED = 5  # places that a message names
 
 
 class UserError(Exception):
@@ -29,3 +32,23 @@ class UserError(Exception):
 def redacted(text: str) -> str:
     """A text whose addresses have no user, password, query and fragment: these may hold a key."""
     return _ADDRESS.sub(r"\1\2", text)
+
+
+def every(items: Iterable[tuple[int, Any]], make: Callable[[int, Any], Any]) -> list[Any]:
+    """What `make` gives for the number and the content of each line of a file, or of each row.
+
+    Raises the first UserError of `make`, which then says how many more there are, and the numbers of some.
+    """
+    made, first, more = list[Any](), None, list[int]()
+    for number, item in items:
+        try:
+            made.append(make(number, item))
+        except UserError as error:
+            more += [number] if first else []
+            first = first or error
+    if more:
+        listed = f"{', '.join(map(str, more[:LISTED]))}{' …' if len(more) > LISTED else ''}"
+        raise UserError(f"{str(first).rstrip('.')}. And {len(more):,} more like it: {listed}")
+    if first:
+        raise first
+    return made

@@ -59,7 +59,7 @@ def test_the_scheme_of_a_corpus():
         ("O O", "BIO"),
         ("B-X", "BIO"),
         ("O I-X", "IOB1"),
-        ("B-X I-Y", "IOB1"),
+        ("B-X I-Y", "BIO"),
         ("S-X", "BIOES"),
         ("U-X", "BILOU"),
         ("B-X I-X E-X", "BIOES"),
