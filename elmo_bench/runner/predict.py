@@ -7,7 +7,7 @@ this installation, and only weights and vectors that it knows by name are loaded
 import itertools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -84,11 +84,20 @@ def read_head(path: Path) -> KeptHead:
         return KeptHead(tensors, about)
 
 
-def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:
+def predict(
+    record_file: Path,
+    text: Path,
+    out: Path,
+    columns: Sequence[str] = (),
+    *,
+    weights: str | None = None,
+    vectors: str | None = None,
+) -> int:
     """Write the predictions of a record's head for a file in its task's native format; the number of examples.
 
-    `weights` and `vectors` say where the frozen parts are; needed if the record does not name published ones. Raises
-    UserError, also if they are not the ones that the head was trained with.
+    `columns`: options such as `data.text=body`, in place of the record's. `weights` and `vectors` say where the frozen
+    parts are; needed if the record does not name published ones. Raises UserError, also if they are not the ones that
+    the head was trained with.
     """
     keep_inputs(out, (text, record_file))
     record = ledger.read_record(record_file)
@@ -98,6 +107,11 @@ def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = N
     if kept.about["spec"] != record["spec"]:
         raise UserError(f"{head_file}: the head of another run than {record_file}")
     usual, setup = installed(spec)
+    named = dict(each.removeprefix("data.").partition("=")[::2] for each in columns)
+    if wrong := [key for key, name in named.items() if key not in {*OWN_COLUMNS} & setup.data.keys() or not name]:
+        known = ", ".join(f"data.{key}=COLUMN" for key in OWN_COLUMNS if key in setup.data)
+        raise UserError(f"data.{wrong[0]}: not the option of a column of task={spec.task}. It has: {known or 'none'}")
+    setup = replace(setup, data=setup.data | named)
     data = build_data(spec, setup)
     examples = data.read_file(text)
     words = set(words_of(examples))
