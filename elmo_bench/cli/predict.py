@@ -20,6 +20,6 @@ def main(arguments: list[str]) -> int:
 
     with quiet():
         files = given.record, given.file, given.out
-        count = predict(*files, given.columns, weights=given.weights, vectors=given.vectors)
+        count = predict(*files, *given.columns, weights=given.weights, vectors=given.vectors)
     print(f"{given.out}: {count:,} examples")
     return 0

@@ -7,7 +7,7 @@ this installation, and only weights and vectors that it knows by name are loaded
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -85,13 +85,7 @@ def read_head(path: Path) -> KeptHead:
 
 
 def predict(
-    record_file: Path,
-    text: Path,
-    out: Path,
-    columns: Sequence[str] = (),
-    *,
-    weights: str | None = None,
-    vectors: str | None = None,
+    record_file: Path, text: Path, out: Path, *columns: str, weights: str | None = None, vectors: str | None = None
 ) -> int:
     """Write the predictions of a record's head for a file in its task's native format; the number of examples.
 
@@ -108,9 +102,10 @@ def predict(
         raise UserError(f"{head_file}: the head of another run than {record_file}")
     usual, setup = installed(spec)
     named = dict(each.removeprefix("data.").partition("=")[::2] for each in columns)
-    if wrong := [key for key, name in named.items() if key not in {*OWN_COLUMNS} & setup.data.keys() or not name]:
-        known = ", ".join(f"data.{key}=COLUMN" for key in OWN_COLUMNS if key in setup.data)
-        raise UserError(f"data.{wrong[0]}: not the option of a column of task={spec.task}. It has: {known or 'none'}")
+    known = [key for key in OWN_COLUMNS if key in setup.data]
+    if wrong := [key for key, name in named.items() if key not in known or not name]:
+        fit = ", ".join(f"data.{key}=COLUMN" for key in known) or "none"
+        raise UserError(f"data.{wrong[0]}: not the option of a column of task={spec.task}. It has: {fit}")
     setup = replace(setup, data=setup.data | named)
     data = build_data(spec, setup)
     examples = data.read_file(text)

@@ -4,6 +4,7 @@ What is guessed is noted.
 """
 
 import random
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -216,7 +217,8 @@ class OwnData:
         note(f"labels: {len(labels):,} ({listed}{more}){chance if self.plain else ''}")
         alike = defaultdict(list)
         for label in sorted(labels):
-            alike[_key(label)].append(f"{label:.40}")
+            spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+            alike[re.sub(r"^0*(\d+?)(\.0+)?$", r"\1", spelt)].append(f"{label:.40}")
         if several := [" and ".join(map(repr, same)) for same in alike.values() if len(same) > 1]:
             which = "; ".join(several[:SHOWN])
             note(f"labels that only case, white space or the form of a number distinguish: {which}. Make them one")
@@ -235,15 +237,6 @@ class OwnData:
         """Whether a file of a folder may hold data, by its name."""
         ending, described = ending_of(path), path.name.startswith((".", "dataset_info"))  # by the folder's maker
         return not described and (ending in self.endings if self.endings else ending != ".md")
-
-
-def _key(label: str) -> str | float:
-    """Equal for labels that only case, white space or the form of a number distinguish."""
-    text = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:

@@ -177,17 +177,13 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 def _json(path: Path) -> list[Row]:
     lines = [(number, line) for number, line in _lines(path) if line.strip()]
-    whole = bool(lines) and lines[0][1].lstrip().startswith("[")  # one list of objects
-    listed = parse_json("\n".join(line for _, line in lines), str(path)) if whole else []
-
-    def row(number: int, item: Any) -> Row:
-        where = f"{path}, row {number}" if whole else f"{path}:{number}"
-        made = item if whole else parse_json(item, where)
-        if not isinstance(made, dict):
-            raise UserError(f"{where}: not an object with names and values. Fix it.")
-        return made
-
-    return every(enumerate(listed, 1) if whole else lines, row)
+    if lines and lines[0][1].lstrip().startswith("["):  # one list of objects
+        rows = [(1, row) for row in parse_json("\n".join(line for _, line in lines), str(path))]
+    else:
+        rows = every(lines, lambda number, line: (number, parse_json(line, f"{path}:{number}")))
+    if wrong := [number for number, row in rows if not isinstance(row, dict)]:
+        raise UserError(f"{path}:{wrong[0]}: not an object with names and values. Fix this line.")
+    return [row for _, row in rows]
 
 
 def _parquet(path: Path) -> list[Row]:

@@ -19,7 +19,7 @@ from elmo_bench.text.tags import TaggedSentence, misfits, scheme_of, to_bio
 from elmo_bench.text.token_labels import UNKNOWN, read_conllu
 
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-COMMENT = re.compile(r"# ?(id |newdoc|newpar|[\w.]+ = )")  # of CoNLL-U, and of MultiCoNER
+COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.]+ = )")  # of CoNLL-U, and of MultiCoNER
 _LISTED = re.compile(r"""\[(['"]).*\1\]""", re.DOTALL)  # as pandas writes a list to CSV
 
 
@@ -55,11 +55,11 @@ class Data(OwnData):
             for lines in read_conllu(path):
                 columns = map(list, zip(*(cells for _, cells in lines), strict=True))
                 rows.append({name: own for name, own in zip(CONLLU, columns, strict=True) if {*own} - {*UNKNOWN}})
-            return rows
-        for lines in read_columns(path, columns=max(len(first), 1), boundary=BOUNDARY, comment=COMMENT):
-            tokens, tags = ([cells[place] for _, cells in lines] for place in (0, -1))
-            known = len(first) > 1 and set(tags) != {NO_GOLD}
-            rows.append({"tokens": tokens, "tags": tags if known else None})
+        else:
+            for lines in read_columns(path, columns=max(len(first), 1), boundary=BOUNDARY, comment=COMMENT):
+                tokens, tags = ([cells[place] for _, cells in lines] for place in (0, -1))
+                known = len(first) > 1 and set(tags) != {NO_GOLD}
+                rows.append({"tokens": tokens, "tags": tags if known else None})
         if not rows:
             raise UserError(f"{path}: no sentences. Each line must have a token and its tag.")
         return rows
