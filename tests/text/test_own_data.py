@@ -66,6 +66,8 @@ FORMS = {
     "h.parquet": as_parquet({name: [row[name] for row in ROWS] for name in ("text", "label")}),
     "i.csv": CSV.removesuffix("\n") + "\n\n",
     "j.csv": CSV.replace("text,label", "text, label "),
+    "l.csv": "sep=;\n" + CSV.replace("text,label", "text;label").replace('",bad', '";bad').replace('",good', '";good'),
+    "m.csv": "SEP=,\r\n" + CSV,
     "k.csv": CSV.replace("label\n", "label\r").replace("bad\n", "bad\r").replace("good\n", "good\r"),
 }
 
@@ -76,6 +78,7 @@ def test_every_form_has_the_same_rows(tmp_path, name):
         assert read_table(Path(write(tmp_path / name, FORMS[name]))) == ROWS
     said = {  # CRLF is usual in such files
         "b": ["b.csv: columns are separated by semicolons"],
+        "l": ["l.csv: columns are separated by semicolons"],
         "c": ["c.csv: begins with a byte order mark, which is left out"],
         "e": ["e.tsv: rows with tabs or line ends in quoted cells: 1"],
     }
@@ -111,6 +114,15 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "one label": ("x.csv", table([(text, "good") for text, _ in MANY], "text", "label"), {},
                   "label: the only label is good, so nothing can be learned."),
     "a line in another encoding": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "x.csv:102: not UTF-8 text"),
+    "UTF-16": ("x.csv", GOOD.encode("utf-16"), {}, "x.csv:1: not UTF-8 text (UTF-16, as Excel writes; "
+               "invalid start byte at byte 0). Convert it: iconv -f UTF-16 -t UTF-8 x.csv > NEW"),
+    "Windows-1252": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "iconv -f CP1252 -t UTF-8 x.csv > NEW"),
+    "seven rows with a cell too many": ("x.csv", GOOD + "a,b,c\n" * 7, {}, "x.csv:102: 3 cells in 2 columns. Fix this "
+                                        "row. And 6 more like it: 103, 104, 105, 106, 107 …"),
+    "two lines that are not JSON": ("x.jsonl", '{"a": 1}\n\n{"t\n{"a": 1}\n{"t\n', {},
+                                    "x.jsonl:3: not valid JSON (cut off in the middle). And 1 more like it: 5"),
+    "two numbers as text": ("x.jsonl", '{"text": 5, "label": "b"}\n' * 2, {}, "fix the row. And 1 more like it: 2"),
+    "Excel's first line alone": ("x.csv", "sep=;\n", {}, "x.csv: no rows below its header."),
     "a header alone": ("x.csv", "text,label\n", {}, "x.csv: no rows below its header."),
     "nothing": ("x.csv", "", {}, "x.csv: the first line is empty. It must have the names of the columns."),
     "nothing in JSON": ("x.jsonl", "\n", {}, "x.jsonl: no rows. Give some."),
@@ -280,3 +292,27 @@ def test_a_data_set_that_is_not_on_the_hub_or_cannot_be_asked_for_is_one_line(hu
     monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
     with pytest.raises(UserError, match="without network"):
         read("hub:me/offline")
+
+
+def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tmp_path):
+    rows = [(f"text {n}", "good" if n % 4 else "bad") for n in range(100)]
+    _, notes = read(write(tmp_path / "x.csv", table(rows, "text", "label")))
+    assert notes[-1] == "labels: 2 (good 75, bad 25); always good is right for 75.00 % of test"
+    names = ["a", " A", "b  c", "b c", "1", "1.0", "01", "10", "1.5", *map(str, range(20, 30))]
+    rows = [(f"text {n}", names[n % len(names)]) for n in range(400)]
+    _, notes = read(write(tmp_path / "y.csv", table(rows, "text", "label")))
+    assert [each for each in notes if each.startswith("labels: 19 (") and " and 7 more); always " in each]
+    said = "labels that only case, white space or the form of a number distinguish: {}. Make them one"
+    assert said.format("'01' and '1' and '1.0'; 'A' and 'a'; 'b  c' and 'b c'") in notes
+
+
+def test_texts_with_several_labels_are_counted(tmp_path):
+    for split, more in (
+        ("train", [("x y", "good"), ("x y", "bad"), ("x y", "bad"), ("z", "bad"), ("z", "bad")]),
+        ("test", []),
+    ):
+        rows = [(f"{split} {n}", "good" if n % 2 else "bad") for n in range(40)]
+        write(tmp_path / f"{split}.csv", table([*rows, *more], "text", "label"))
+    _, notes = read(tmp_path)
+    assert "occur with other labels too" in notes[-1]
+    assert sum("occur with other labels" in each for each in notes) == 1
