@@ -11,7 +11,7 @@ vs etc cf al viz inc ltd co corp bros dept univ assn approx ca est no nos vol vo
 jan feb mar apr jun jul aug sep sept oct nov dec
 """
 ABBREVIATIONS = frozenset(_WORDS.split())
-_END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s+["'“‘«(\[]*([^\W_a-z]))|\n""")
+_END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s+["'“‘«(\[]*[^\W_a-z])|\n""")
 _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]*$")
 
 
@@ -24,8 +24,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """
     start = 0
     for end in _END.finditer(text):
-        before = text[max(start, end.start() - LONGEST) : end.start()]
-        if (end[1] or "").islower() or (end[0] == "." and _abbreviates(before)):
+        if end[0] == "." and _abbreviates(text[max(start, end.start() - LONGEST) : end.start()]):
             continue
         yield from _trimmed(text, start, end.end())
         start = end.end()

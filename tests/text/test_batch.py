@@ -1,10 +1,8 @@
 """Batches of texts as tensors: word rows and character ids by hand, padding zero."""
 
-import pytest
 import torch
 
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.sentences import sentences
 from elmo_bench.text.vocabulary import Vocabulary, tokeniser
 
 TEXTS = [("ab", "a", "zebra"), ("b",)]  # the alphabet is a and b: 2 and 3; every other character is 1
@@ -20,14 +18,6 @@ def test_words_characters_and_padding():
     assert batch.characters.tolist() == [[0, 0, 0, 0, 0], *spelt]
     assert batch.spellings.tolist() == [[1, 2, 3], [4, 0, 0]]
     assert batch.layers[""].shape == (2, 3, 3, 5)
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [("Fin. Été ici.", 2), ("Fin. été ici.", 1), ("Конец. Начало.", 2), ("Это г. начало.", 1), ("End. 2 more.", 2)],
-)
-def test_a_sentence_begins_with_no_lower_case_letter_of_any_alphabet(text, count):
-    assert len([*sentences(text)]) == count
 
 
 def test_raw_text_is_cut_sentence_by_sentence():
