@@ -35,7 +35,7 @@ from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data
 
-FOREIGN = 0.1  # of the words without a vector; of the open suite at most 6 % (ner), of German in glove-6b over 10 %
+FOREIGN = 0.1  # of the words without a vector: at most 6 % on the open suite, over 10 % of German in glove-6b
 ENGLISH = "all vectors and encoders that ship read English: give others if the text is in another language"
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import measure
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.data import build_data, data_digest, read_splits
@@ -88,57 +87,6 @@ def test_plain_tags_are_labels_and_their_f1_is_the_accuracy(tmp_path):
     gold, guess = PLAIN.split(), ["NNP", "IN", "IN", "NNP", "O", "VBD", "VBD", "O"]
     scores = task_class("tagging", "metric")().score([gold], [guess])
     assert scores["overall"]["f1"] == pytest.approx(100 * accuracy_score(gold, guess))
-
-
-def test_one_wrong_tag_leaves_the_scheme_and_is_named(tmp_path):
-    _, notes = read(write(tmp_path / "x.conll", tagged(SCHEMES["BIO"]) + "x O\nLee I-P\nran O\n\n"))
-    assert "tags: spans in BIO, read as BIO" in notes
-    assert "tags that do not fit BIO: 1, read as conlleval does: I-P of “Lee ran”" in notes
-    assert "labels: 2 (P 28, L 9)" in notes  # spans, not tokens
-
-
-CONLLU = """# sent_id = {0}
-# text = I'm here
-1-2\tI'm\t_\t_\t_\t_\t_\t_\t_\t_
-1\tI\tI\tPRON\tPRP\t_\t0\troot\t_\t_
-2\t'm\tbe\tAUX\tVBP\t_\t1\tcop\t_\t_
-2.1\tx\t_\tX\t_\t_\t_\t_\t_\t_
-3\there{0}\there\tADV\tRB\t_\t1\tadvmod\t_\t_
-
-"""
-
-
-@pytest.mark.parametrize("name", ["x.conllu", "x.txt"])
-def test_conllu_has_its_words_and_the_column_that_is_named(tmp_path, name):
-    path = write(tmp_path / name, "".join(map(CONLLU.format, range(9))))
-    for options, tags in (({}, ("PRON", "AUX", "ADV")), ({"tags": "xpos"}, ("PRP", "VBP", "RB"))):
-        splits, notes = read(path, **options)
-        assert {each.tags for own in splits.values() for each in own} == {tags}
-        assert splits["train"][0].tokens[:2] == ("I", "'m")
-        assert f"columns: tokens=form, tags={options.get('tags', 'upos')}" in notes
-    unknown = write(
-        tmp_path / "new.conllu", CONLLU.format(0).replace("PRON", "_").replace("AUX", "_").replace("ADV", "_")
-    )
-    assert [each.tags for each in task_class("tagging", "data")().read_file(Path(unknown))] == [()]
-
-
-def test_comments_of_column_files_are_no_tokens(tmp_path):
-    text = "".join(f"# id {n}\tdomain=en\nAda _ _ B-P\n# _ _ O\nLi{n} _ _ B-P\nran _ _ O\n\n" for n in range(9))
-    splits, _ = read(write(tmp_path / "x.conll", text))
-    assert splits["train"][0].tokens[:2] == ("Ada", "#")
-    with pytest.raises(
-        UserError, match=r"x.conll:55: expected 4 columns, found 1\. Fix this line\. And 1 more like it: 57"
-    ):
-        read(write(tmp_path / "x.conll", text + "a\n\nb\n"))
-
-
-def test_f1_of_plain_tags_is_called_accuracy():
-    metric = task_class("tagging", "metric")()
-    plain = metric.score([["0", "1", "0"]], [["0", "1", "1"]])["overall"]
-    spans = metric.score([["B-X", "O", "B-X"]], [["B-X", "O", "O"]])["overall"]
-    assert (measure("f1", plain), measure("f1", spans)) == ("accuracy", "f1")
-    assert measure("accuracy", {"accuracy": 1.0}) == "accuracy"
-    assert measure("f1", {"f1": 1.0}) == "f1"
 
 
 @pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["NNP"]), (SCHEMES["BIO"], ["B-P"])])
@@ -321,14 +269,6 @@ def test_predict_takes_the_names_of_columns(tmp_path, capsys):
             "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
             in capsys.readouterr().err
         )
-
-
-def test_text_without_vectors_is_noted(tmp_path):
-    rows = "".join(f"кот {n} the,{'ab'[n % 2]}\n" for n in range(60))
-    notes = prepare(*described(*CLASSES, f"data.file={write(tmp_path / 'x.csv', 'text,label' + chr(10) + rows)}")).notes
-    assert (
-        "50 % of the words of dev and test have no vector in glove-6b; all vectors and encoders that ship" in notes[-1]
-    )
 
 
 def test_files_of_predictions_are_scored_as_spans_in_the_scheme_of_their_gold(tmp_path):

@@ -292,27 +292,3 @@ def test_a_data_set_that_is_not_on_the_hub_or_cannot_be_asked_for_is_one_line(hu
     monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
     with pytest.raises(UserError, match="without network"):
         read("hub:me/offline")
-
-
-def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tmp_path):
-    rows = [(f"text {n}", "good" if n % 4 else "bad") for n in range(100)]
-    _, notes = read(write(tmp_path / "x.csv", table(rows, "text", "label")))
-    assert notes[-1] == "labels: 2 (good 75, bad 25); always good is right for 75.00 % of test"
-    names = ["a", " A", "b  c", "b c", "1", "1.0", "01", "10", "1.5", *map(str, range(20, 30))]
-    rows = [(f"text {n}", names[n % len(names)]) for n in range(400)]
-    _, notes = read(write(tmp_path / "y.csv", table(rows, "text", "label")))
-    assert [each for each in notes if each.startswith("labels: 19 (") and " and 7 more); always " in each]
-    said = "labels that only case, white space or the form of a number distinguish: {}. Make them one"
-    assert said.format("'01' and '1' and '1.0'; 'A' and 'a'; 'b  c' and 'b c'") in notes
-
-
-def test_texts_with_several_labels_are_counted(tmp_path):
-    for split, more in (
-        ("train", [("x y", "good"), ("x y", "bad"), ("x y", "bad"), ("z", "bad"), ("z", "bad")]),
-        ("test", []),
-    ):
-        rows = [(f"{split} {n}", "good" if n % 2 else "bad") for n in range(40)]
-        write(tmp_path / f"{split}.csv", table([*rows, *more], "text", "label"))
-    _, notes = read(tmp_path)
-    assert "occur with other labels too" in notes[-1]
-    assert sum("occur with other labels" in each for each in notes) == 1
