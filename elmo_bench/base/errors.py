@@ -9,7 +9,6 @@ _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]*://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)(?:[?#][^\s'"<>]*?(?=[).,:;]*(?:[\s'"<>]|$)))?""", re.I
 )
 LONGEST = 1000  # characters of a message
-LISTED = 5  # places that a message names
 
 
 class UserError(Exception):
@@ -39,15 +38,15 @@ def every(items: Iterable[tuple[int, Any]], make: Callable[[int, Any], Any]) -> 
 
     Raises the first UserError of `make`, which then says how many more there are, and the numbers of some.
     """
-    made, first, more = list[Any](), None, list[int]()
+    made, wrong, first = list[Any](), list[int](), None
     for number, item in items:
         try:
             made.append(make(number, item))
         except UserError as error:
-            more += [number] if first else []
             first = first or error
-    if more:
-        listed = f"{', '.join(map(str, more[:LISTED]))}{' …' if len(more) > LISTED else ''}"
+            wrong.append(number)
+    if more := wrong[1:]:
+        listed = f"{', '.join(map(str, more[:5]))}{' …' if len(more) > 5 else ''}"
         raise UserError(f"{str(first).rstrip('.')}. And {len(more):,} more like it: {listed}")
     if first:
         raise first

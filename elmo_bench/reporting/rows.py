@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan, nan
 from statistics import fmean
 from typing import NamedTuple
 
@@ -121,8 +122,8 @@ class Row:
     @property
     def macro_f1(self) -> Summary | None:
         """On test, over seeds; None if its metric has none."""
-        own = [record["scores"]["test"]["overall"].get("macro_f1") for record in self.records]
-        return summarise(each for each in own if each is not None) if None not in own else None
+        own = [record["scores"]["test"]["overall"].get("macro_f1", nan) for record in self.records]
+        return None if any(map(isnan, own)) else summarise(own)
 
     @property
     def minutes(self) -> float:

@@ -143,8 +143,7 @@ def _csv(path: Path) -> list[Row]:
         raise UserError(f"{path}: the first line is empty. It must have the names of the columns.")
     if named := re.fullmatch(r"(?i)sep=([,;|\t])\s*", lines[0]):  # Excel's first line
         lines[0] = "\n"
-    guess = "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
-    separator = named[1] if named else guess
+    separator = named[1] if named else "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
     if separator != "," and ending_of(path) == ".csv":
         note(f"columns are separated by {SEPARATORS.get(separator, separator)}", path)
     csv.field_size_limit(LARGEST)
