@@ -210,11 +210,11 @@ class OwnData:
             )
         if len({tag for own in splits.values() for each in own for tag in getattr(each, "tags", (each.gold,))}) < 2:
             raise UserError(f"{self.column}: the only label is {min(labels, default='O')}, so nothing can be learned.")
-        listed = ", ".join(f"{label:.40} {count:,}" for label, count in labels.most_common(SHOWN))
+        listed = ", ".join(f"{label:.40} ({count:,})" for label, count in labels.most_common(SHOWN))
         more = f" and {len(labels) - SHOWN:,} more" if len(labels) > SHOWN else ""
         [(top, count)] = of["test"].most_common(1) or [("", 0)]
         chance = f"; always {top:.40} is right for {100 * count / (of['test'].total() or 1):.2f} % of test"
-        note(f"labels: {len(labels):,} ({listed}{more}){chance if self.plain else ''}")
+        note(f"{len(labels):,} labels: {listed}{more}{chance if self.plain else ''}")
         alike = defaultdict(list)
         for label in sorted(labels):
             spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())

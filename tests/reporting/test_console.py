@@ -37,10 +37,10 @@ def test_a_sweep_over_data_of_ones_own_says_what_is_known_of_them_once(tmp_path)
         add(tmp_path, "classification", encoder, seed, suite="mine") for encoder in ("none", "elmo") for seed in (0, 1)
     ]
     for record in made:
-        record["data"]["notes"] = ["labels: 2 (a 3, b 1)", f"encoder of {record['spec']['encoder']}"]
+        record["data"]["notes"] = ["2 labels: a (3), b (1)", f"encoder of {record['spec']['encoder']}"]
         record["scores"]["test"]["overall"]["macro_f1"] = 40.0 + record["seed"]
     [table] = overviews(made)
-    assert table.endswith("the data:\n- labels: 2 (a 3, b 1)\n- encoder of none\n- encoder of elmo")
+    assert table.endswith("the data:\n- 2 labels: a (3), b (1)\n- encoder of none\n- encoder of elmo")
     lines = {line[0]: line[1:] for line in cells(table) if line[0].startswith("classification (")}
     assert [*lines] == ["classification (accuracy)", "classification (macro-F1)"]
     assert all(cell.startswith("40.50 ± 0.71") for cell in lines["classification (macro-F1)"])

@@ -18,7 +18,7 @@ def test_one_wrong_tag_leaves_the_scheme_and_is_named(tmp_path):
     _, notes = read(write(tmp_path / "x.conll", tagged(SCHEMES["BIO"]) + "x O\nLee I-P\nran O\n\n"))
     assert "tags: spans in BIO, read as BIO" in notes
     assert "tags that do not fit BIO: 1, read as conlleval does: I-P of “Lee ran”" in notes
-    assert "labels: 2 (P 28, L 9)" in notes  # spans, not tokens
+    assert "2 labels: P (28), L (9)" in notes  # spans, not tokens
 
 
 CONLLU = """# sent_id = {0}
@@ -76,11 +76,11 @@ def test_text_without_vectors_is_noted(tmp_path):
 def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tmp_path):
     rows = [(f"text {n}", "good" if n % 4 else "bad") for n in range(100)]
     _, notes = read_texts(write(tmp_path / "x.csv", table(rows, "text", "label")))
-    assert notes[-1] == "labels: 2 (good 75, bad 25); always good is right for 75.00 % of test"
+    assert notes[-1] == "2 labels: good (75), bad (25); always good is right for 75.00 % of test"
     names = ["a", " A", "b  c", "b c", "1", "1.0", "01", "10", "1.5", *map(str, range(20, 30))]
     rows = [(f"text {n}", names[n % len(names)]) for n in range(400)]
     _, notes = read_texts(write(tmp_path / "y.csv", table(rows, "text", "label")))
-    assert [each for each in notes if each.startswith("labels: 19 (") and " and 7 more); always " in each]
+    assert [each for each in notes if each.startswith("19 labels: ") and " and 7 more; always " in each]
     said = "labels that only case, white space or the form of a number distinguish: {}. Make them one"
     assert said.format("'01' and '1' and '1.0'; 'A' and 'a'; 'b  c' and 'b c'") in notes
 
