@@ -34,7 +34,7 @@ from elmo_bench.base.machine import choose_threads, use_threads
 from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders import Encoder, Sentence
-from elmo_bench.encoders.checks import check_layers, code_of
+from elmo_bench.encoders.checks import check_layers
 from elmo_bench.text.batch import pools
 
 VERSION = 2  # raise it when an encoder's code gives other vectors for the same weights: old layers are not read then
@@ -53,7 +53,7 @@ class LayerStore:
     keeps them in this process; `off` computes them for every batch; `auto` is `disk`, but `ram` if the folder cannot be
     written and `off` above `max_gb`.
     max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
-    variant: the encoder's configuration that changes its vectors and is not in its checksum.
+    variant: the encoder's configuration and code that change its vectors and are not in its checksum.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class LayerStore:
             raise UserError(f"store={mode}: unknown. Choose one of: {', '.join(MODES)}.")
         self.encoder, self.mode, self.max_gb = encoder, mode, max_gb
         self.device = torch.device(encoder.device if device is None else device)
-        about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}{code_of(encoder)}"
+        about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}"
         self._begun = hashlib.blake2b(about.encode(), digest_size=KEY_BYTES)
         self._kept: dict[Sentence, Tensor] = {}  # [L, T, D] in memory, or in a file that is mapped into it
         self._memory = torch.device("cpu")  # where they are

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
+from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, mixed_code, score_of, select
 from elmo_bench.reporting.rows import Row as Current
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -46,7 +46,8 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
             label = ", ".join([row.name, *rest])
             cells.setdefault(label, {})[row.spec.task] = f"{row.summary('test')} {row.mark}".strip()
         body = [[f"{task} ({metric})", *(own.get(task, "-") for own in cells.values())] for task, metric in tasks]
-        note = f"\n\n{NOT_CONVERGED}" if any(row.mark for row in own) else ""
+        notes = [NOT_CONVERGED] * any(row.mark for row in own) + mixed_code(own)
+        note = "".join(f"\n\n{each}" for each in notes)
         yield f"test scores on suite {suite}{f' ({said})' * bool(said)}:\n\n{fitted(['task', *cells], body)}{note}"
 
 
@@ -146,6 +147,13 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, dev, test = record["metric"], score_of(record, "dev"), score_of(record, "test")
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
+
+
+def already(record: Record, *more: str) -> str:
+    """The state of a run that was in the ledger, and what else is to be said of it."""
+    known = record["environment"].get("code", {})
+    edited = ["with other code than its folder has now"] * (known != {} and known != RunSpec(**record["spec"]).code)
+    return f"{', '.join(['already in the ledger', *more, *edited])} (overwrite=true runs it again)"
 
 
 def ending(record: Record, ledger: Path = LEDGER, *, made: bool = True) -> Iterator[str]:

@@ -132,7 +132,7 @@ class Selection(NamedTuple):
 
     rows: list[Row]
     superseded: list[tuple[Row, Row]]  # (old, new)
-    unknown: list[str]  # a line for each task and encoder whose runs are left out, as it is not installed here
+    notes: list[str]  # a line for each task and encoder whose runs are left out, not installed here; `mixed_code`
 
 
 def score_of(record: Record, split: str) -> float:
@@ -172,7 +172,24 @@ def select(records: Iterable[Record]) -> Selection:
         "not included. Give its folder: --include FOLDER."
         for (task, encoder), count in sorted(unknown.items())
     ]
-    return Selection(rows, older, left_out)
+    return Selection(rows, older, [*left_out, *mixed_code(rows)])
+
+
+def mixed_code(rows: Iterable[Row]) -> list[str]:
+    """A line for each run, and for each task of comparable runs, that different code in an included folder made."""
+    made: dict[object, set[str]] = defaultdict(set)
+    names: dict[object, str] = {}
+    for row in rows:
+        names |= {row.anchor: f"{row.spec.task} {row.label}", row.basis: f"{row.spec.task} on suite {row.spec.suite}"}
+        for code in (record["environment"].get("code", {}) for record in row.records):
+            made[row.anchor] |= {*filter(None, [code.get("encoder")])}
+            made[row.basis] |= {*filter(None, [code.get("task")])}
+    return [
+        f"{names[key]}: the code of the {'encoder' if isinstance(key, str) else 'task'} changed between these runs, so "
+        "their scores do not compare. Make the older ones again: overwrite=true."
+        for key, digests in made.items()
+        if len(digests) > 1
+    ]
 
 
 def _told_apart(rows: Sequence[Row]) -> list[Row]:

@@ -120,6 +120,7 @@ def record(
             "precision": str(spec["settings"]["trainer.precision"]),
             "kernels": kernels_used(),
             **({"source": setup.source} if setup.source else {}),
+            **({"code": prepared.code} if prepared.code else {}),
         },
         "created": ledger.now(),
     }

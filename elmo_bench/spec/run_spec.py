@@ -14,6 +14,7 @@ from typing import Any, Self
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
@@ -88,6 +89,13 @@ class RunSpec:
             return {}
         shared = {key: value for key, value in self.part("encoder").items() if key not in ("words", "vectors")}
         return parts_of(shared.pop("contextual") | shared)
+
+    @property
+    def code(self) -> dict[str, str]:
+        """Digests of today's code of the `task` and the `encoder`, where an included folder has them. Not in the hash:
+        a comment would change it."""
+        encoder = "".join(code_of("encoders", str(own.get("kind"))) for own in self.encoders().values())
+        return {part: own for part, own in (("task", code_of("tasks", self.task)), ("encoder", encoder)) if own}
 
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
