@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> int:
     """Compose elmo_bench/pretraining/conf/pretrain.yaml with key=value options and train."""
     config = compose("pretrain", arguments, folder=CONF)
-    from elmo_bench.pretraining.trainer import pretrain  # imports torch; wrong options should not wait for it
+    from elmo_bench.pretraining.trainer import alone, pretrain  # with torch; wrong options should not wait for it
 
-    finish(*pretrain(config), command="pretrain", arguments=arguments)
+    with alone(config):
+        finish(*pretrain(config), command="pretrain", arguments=arguments)
     return 0
 
 

@@ -7,6 +7,7 @@ Weights without a softmax (the published files) get a new one first, trained wit
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, remove_unfinished
+from elmo_bench.base.files import atomic_write, locked, remove_unfinished
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
@@ -65,6 +66,13 @@ def check_options(config: DictConfig) -> None:
     if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:
         raise UserError("recipe.epochs=null: without recipe.steps and recipe.minutes. Give one of the three.")
     device_of(config)
+
+
+def alone(config: DictConfig) -> AbstractContextManager[None]:
+    """For `with`: a block in which no other process trains into the folder `out`. Raises UserError if one does."""
+    out = Path(str(config.out)).absolute()
+    held = UserError(f"out={config.out}: another process trains there now. Wait for its end, or give another out=.")
+    return locked(out.with_name(f".{out.name}.lock"), "", held=held)
 
 
 def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:

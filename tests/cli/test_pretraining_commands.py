@@ -6,10 +6,12 @@ import shutil
 import pytest
 import torch
 from huggingface_hub import ModelCard
+from omegaconf import OmegaConf
 
 from elmo_bench.__main__ import main
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.weights import load_bilm
+from elmo_bench.pretraining.trainer import alone
 from tests.pretraining.corpora import made_up, overrides, write
 from tests.runs import GOLDEN
 
@@ -82,6 +84,17 @@ def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(train
     assert (tmp_path / "tuned" / "softmax.safetensors").is_file()
     assert main(["evaluate", f"weights={GOLDEN}", f"corpus={trained}/dev.txt"]) == 2
     assert "no softmax next to these weights" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["pretrain", "finetune weights=mini"])
+def test_two_trainings_into_one_folder_are_refused(tmp_path, capsys, command):
+    """Each would write checkpoints over those of the other."""
+    write(tmp_path)
+    with alone(OmegaConf.create({"out": str(tmp_path / "out")})):
+        assert main([*command.split(), f"corpus={tmp_path}/part-0.txt", f"out={tmp_path}/out"]) == 2
+    said = f"out={tmp_path}/out: another process trains there now. Wait for its end, or give another out=.\n"
+    assert capsys.readouterr().err.endswith(said)
+    assert {path.name for path in tmp_path.iterdir()} == {"part-0.txt", "part-1.txt", "heldout.txt"}
 
 
 @pytest.mark.parametrize(
