@@ -41,7 +41,8 @@ def finish(
         after = perplexity(model, heldout, device=device_of(training.config))
         figures = {" before": before, " after": after} if before else {"": after}
         corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
-        measured = {f"{corpus}{name}": each for name, each in figures.items()}
+        seen = f" ({heldout.repeated:,} of its sentences are in the training text)" * bool(heldout.repeated)
+        measured = {f"{corpus}{seen}{name}": each for name, each in figures.items()}
         save_trained(training, command=command, arguments=arguments, measured=measured)
         print(*(TEXT.format(weights=f"{out}{name}", corpus=corpus, **each) for name, each in figures.items()), sep="\n")
     else:

@@ -25,7 +25,7 @@ from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import NoSoftmax, check_free, checksum_of, locate
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
-from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
+from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode_heldout, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
 from elmo_bench.pretraining.network import (
     LanguageModel,
@@ -159,7 +159,7 @@ def _texts(config: DictConfig, vocabulary: TargetVocabulary | int, folder: Path)
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
     text = encode_once(corpus, folder, vocabulary)
-    return text, encode(heldout, text.vocabulary) if heldout else None
+    return text, encode_heldout(heldout, text, corpus) if heldout else None
 
 
 def save_trained(
@@ -211,6 +211,7 @@ def rows(training: Training) -> dict[str, str]:
         "softmax": f"{len(text.vocabulary):,} words",
         "read": f"{training.step:,} steps, {training.read:,} predictions in each direction, "
         f"{training.read / text.cells:.2f} passes over the text",
+        **({"changed": "; ".join(training.changes)} if training.changes else {}),
         "cost": f"{training.seconds / 60:.1f} minutes, {hardware}, {torch.get_num_threads()} threads, torch "
         f"{torch.__version__}",
     }
