@@ -173,12 +173,19 @@ def check_gold(trial: Trial) -> str:
 
 
 def _with_other_gold(example: Any, others: Iterable[Any]) -> Iterator[Any]:
-    """The example with the gold of the first other that has another one and texts of the same lengths, if any."""
+    """The example with the label, or the label of each token, of the first other of the same lengths, if any.
+
+    Any other gold may also say what is to be predicted, such as of which tokens.
+    """
     for other in others if is_dataclass(example) else ():
         if other.gold != example.gold and [*map(len, other.texts)] == [*map(len, example.texts)]:
             for field in fields(example):
+                gold = getattr(other, field.name)
+                tags = isinstance(gold, tuple | list) and len(gold) in map(len, other.texts)
+                if not all(isinstance(each, str | int) for each in (gold if tags else [gold])):
+                    continue
                 with suppress(Exception):  # a class may refuse values that do not fit each other
-                    made: Any = replace(example, **{field.name: getattr(other, field.name)})
+                    made: Any = replace(example, **{field.name: gold})
                     if made.texts == example.texts and made.gold != example.gold:
                         yield made
             return
