@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, mixed_code, score_of, select
+from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
 from elmo_bench.reporting.rows import Row as Current
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -28,12 +28,12 @@ LEDGER = Path("results/runs")  # of commands that name none
 
 
 def overviews(records: Sequence[Record]) -> Iterator[str]:
-    """Tasks by encoders: a table of test scores for each suite. A run without a record is a dash.
+    """Tasks by encoders: a table of test scores for each suite, then what a reader must know. Runs without one: a dash.
 
     Tasks and encoders are in the order of `records`. Changes that all runs have in common are in the title.
     """
-    hashes = [record["hash"] for record in records]
-    rows = sorted(select(records).rows, key=lambda row: hashes.index(row.newest["hash"]))
+    hashes, selection = [record["hash"] for record in records], select(records)
+    rows = sorted(selection.rows, key=lambda row: hashes.index(row.newest["hash"]))
     for suite in dict.fromkeys(row.spec.suite for row in rows):
         own = [row for row in rows if row.spec.suite == suite]
         tasks = dict.fromkeys((row.spec.task, row.newest["metric"]) for row in own)
@@ -46,9 +46,9 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
             label = ", ".join([row.name, *rest])
             cells.setdefault(label, {})[row.spec.task] = f"{row.summary('test')} {row.mark}".strip()
         body = [[f"{task} ({metric})", *(own.get(task, "-") for own in cells.values())] for task, metric in tasks]
-        notes = [NOT_CONVERGED] * any(row.mark for row in own) + mixed_code(own)
-        note = "".join(f"\n\n{each}" for each in notes)
+        note = f"\n\n{NOT_CONVERGED}" if any(row.mark for row in own) else ""
         yield f"test scores on suite {suite}{f' ({said})' * bool(said)}:\n\n{fitted(['task', *cells], body)}{note}"
+    yield from selection.notes
 
 
 def markdown(header: Sequence[str], body: Sequence[Sequence[str]], *, words: Sequence[bool] = ()) -> str:

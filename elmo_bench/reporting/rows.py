@@ -10,6 +10,7 @@ from typing import NamedTuple
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.significance import Summary, summarise
+from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec, converged
 
@@ -132,7 +133,7 @@ class Selection(NamedTuple):
 
     rows: list[Row]
     superseded: list[tuple[Row, Row]]  # (old, new)
-    notes: list[str]  # a line for each task and encoder whose runs are left out, not installed here; `mixed_code`
+    notes: list[str]  # lines on runs that are left out: not installed here, on another file of a name; `mixed_code`
 
 
 def score_of(record: Record, split: str) -> float:
@@ -167,12 +168,18 @@ def select(records: Iterable[Record]) -> Selection:
         older += [(row, same[-1]) for row in same[:-1]]
     rows.sort(key=lambda row: (row.spec.suite, row.spec.task, -row.summary("test").mean, row.label, row.newest["hash"]))
     older.sort(key=lambda pair: (pair[0].spec.suite, pair[0].spec.task, pair[0].label, pair[0].newest["hash"]))
+    replaced = {
+        f"{row.spec.task} on suite {row.spec.suite}: runs on an earlier file of this name are left out. If it is "
+        "another file, and no older version, make its runs with a name of their own: suite.name=NAME."
+        for row, newer in older
+        if reads_own_data(row.spec.task) and row.basis.data != newer.basis.data
+    }
     left_out = [
         f"task {task}, encoder {encoder}: {count} run{'s' * (count > 1)} left out, since the yaml of one of the two is "
         "not included. Give its folder: --include FOLDER."
         for (task, encoder), count in sorted(unknown.items())
     ]
-    return Selection(rows, older, [*left_out, *mixed_code(rows)])
+    return Selection(rows, older, [*left_out, *sorted(replaced), *mixed_code(rows)])
 
 
 def mixed_code(rows: Iterable[Row]) -> list[str]:
