@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from elmo_bench.cli.evaluate import TEXT
 from elmo_bench.pretraining import CONF
+from elmo_bench.reporting.console import next_lines
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.options import spelled
 
 if TYPE_CHECKING:
     from elmo_bench.pretraining.encode import Encoded
@@ -47,4 +49,8 @@ def finish(
         print(*(TEXT.format(weights=f"{out}{name}", corpus=corpus, **each) for name, each in figures.items()), sep="\n")
     else:
         print("perplexity: not measured without heldout=")
+    name = out.resolve().name
+    both = ["sweep", "task=ner", "encoder=elmo", f"encoder.weights=mini,{spelled(str(out))}", "seed=0,1,2"]
+    compared = ["compare", "elmo", "--encoder", "elmo", f"encoder.weights={spelled(name)}"]
     print(f"{out}: use it with encoder=elmo suite.weights={out}")
+    print(*next_lines([(both, "it and the weights that ship"), (compared, "is it better or worse?")]), sep="\n")

@@ -48,5 +48,5 @@ def main(arguments: list[str]) -> int:
         state = already(record, *["without predictions"] * bool(lacks))
     print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
-        print(*ending(record, ledger, made=not skipped), sep="\n", flush=True)
+        print(*ending(record, ledger, options=given.options, made=not skipped), sep="\n", flush=True)
     return 0

@@ -1,7 +1,9 @@
 """`pretrain`, `finetune` and `evaluate` as a user calls them, on a tiny corpus."""
 
+import io
 import json
 import shutil
+from contextlib import redirect_stdout
 
 import pytest
 import torch
@@ -28,7 +30,9 @@ def trained(tmp_path_factory):
         lines = (line.replace("the ", "some ").replace(".", "now .") for line in lines)
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     more = (f"heldout={folder}/heldout.txt", "licence=cc0-1.0", "recipe.steps=80")
-    assert main(["pretrain", *overrides(folder, folder / "out", *more)]) == 0
+    with redirect_stdout(io.StringIO()) as said:
+        assert main(["pretrain", *overrides(folder, folder / "out", *more)]) == 0
+    (folder / "said.txt").write_text(said.getvalue(), encoding="utf-8")
     return folder
 
 
@@ -54,6 +58,12 @@ def test_pretrain_leaves_weights_softmax_vocabulary_and_a_card_with_what_evaluat
     assert float(said) == pytest.approx(found["average"], abs=0.006)
     encoder = ElmoEncoder.from_pretrained(str(out))
     assert encoder.encode([["the", "cats", "sleep", "."]])[0].shape == (3, 4, 16)
+
+
+def test_what_is_next_compares_the_weights_with_those_that_ship(trained):
+    said = (trained / "said.txt").read_text(encoding="utf-8")
+    assert f"  elmo-bench sweep task=ner encoder=elmo encoder.weights=mini,{trained}/out seed=0,1,2 " in said
+    assert "  elmo-bench compare elmo --encoder elmo encoder.weights=out " in said
 
 
 def test_finetune_goes_on_from_the_weights_and_their_vocabulary(trained, tmp_path, capsys):
