@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
+from elmo_bench.base.formula import measure
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
@@ -39,18 +40,23 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
     rows = sorted(selection.rows, key=lambda row: hashes.index(row.newest["hash"]))
     for suite in dict.fromkeys(row.spec.suite for row in rows):
         own = [row for row in rows if row.spec.suite == suite]
-        tasks = dict.fromkeys((row.spec.task, row.newest["metric"]) for row in own)
         varied = [(row, row.changes | row.spec.columns | {"size": row.spec.size}) for row in own]
         common = set.intersection(*(set(options.items()) for _, options in varied))
-        said = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
-        cells: dict[str, dict[str, str]] = {}
+        changed = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
+        labels, lines = dict[str, None](), dict[str, dict[str, str]]()
         for row, options in varied:
             rest = [f"{key}={value}" for key, value in options.items() if (key, value) not in common]
-            label = ", ".join([row.name, *rest])
-            cells.setdefault(label, {})[row.spec.task] = f"{row.summary('test')} {row.mark}".strip()
-        body = [[f"{task} ({metric})", *(own.get(task, "-") for own in cells.values())] for task, metric in tasks]
+            labels[label := ", ".join([row.name, *rest])] = None
+            for name, score in ((row.measure, row.summary("test")), ("macro-F1", row.macro_f1)):
+                if score is not None:
+                    lines.setdefault(f"{row.spec.task} ({name})", {})[label] = f"{score} {row.mark}".strip()
+        body = [[line, *(cells.get(label, "-") for label in labels)] for line, cells in lines.items()]
         note = f"\n\n{NOT_CONVERGED}" if any(row.mark for row in own) else ""
-        yield f"test scores on suite {suite}{f' ({said})' * bool(said)}:\n\n{fitted(['task', *cells], body)}{note}"
+        if suite not in choices("suite"):  # data of the user's own, of which the logs of the runs say this
+            said = dict.fromkeys(each for row in own for record in row.records for each in record["data"]["notes"])
+            note += "\n\nthe data:\n" + "\n".join(f"- {each}" for each in said)
+        title = f"test scores on suite {suite}{f' ({changed})' * bool(changed)}"
+        yield f"{title}:\n\n{fitted(['task', *labels], body)}{note}"
     yield from selection.notes
 
 
@@ -149,6 +155,7 @@ def verdict(score: float, seed: int, processor: str, row: Row) -> str:
 def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, dev, test = record["metric"], score_of(record, "dev"), score_of(record, "test")
+    main = measure(main, record["scores"]["test"]["overall"])
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 

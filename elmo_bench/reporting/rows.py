@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan, nan
 from statistics import fmean
 from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import measure
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.config import reads_own_data
@@ -112,6 +114,17 @@ class Row:
     def summary(self, split: str) -> Summary:
         """The main score over seeds."""
         return summarise(self.scores(split).values())
+
+    @property
+    def measure(self) -> str:
+        """What its main score is called."""
+        return measure(self.newest["metric"], self.newest["scores"]["test"]["overall"])
+
+    @property
+    def macro_f1(self) -> Summary | None:
+        """On test, over seeds; None if its metric has none."""
+        own = [record["scores"]["test"]["overall"].get("macro_f1", nan) for record in self.records]
+        return None if any(map(isnan, own)) else summarise(own)
 
     @property
     def minutes(self) -> float:

@@ -32,6 +32,22 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
     assert [cells(one)[-1][0] for one in overviews(made[:2])] == ["sst5 (accuracy)"]
 
 
+def test_a_sweep_over_data_of_ones_own_says_what_is_known_of_them_once(tmp_path):
+    made = [
+        add(tmp_path, "classification", encoder, seed, suite="mine") for encoder in ("none", "elmo") for seed in (0, 1)
+    ]
+    for record in made:
+        record["data"]["notes"] = ["labels: 2 (a 3, b 1)", f"encoder of {record['spec']['encoder']}"]
+        record["scores"]["test"]["overall"]["macro_f1"] = 40.0 + record["seed"]
+    [table] = overviews(made)
+    assert table.endswith("the data:\n- labels: 2 (a 3, b 1)\n- encoder of none\n- encoder of elmo")
+    lines = {line[0]: line[1:] for line in cells(table) if line[0].startswith("classification (")}
+    assert [*lines] == ["classification (accuracy)", "classification (macro-F1)"]
+    assert all(cell.startswith("40.50 ± 0.71") for cell in lines["classification (macro-F1)"])
+    [table] = overviews([add(tmp_path, "ner", "none", 0)])
+    assert "the data:" not in table
+
+
 def test_runs_of_two_sizes_are_two_columns(tmp_path):
     [table] = overviews([add(tmp_path, "ner", "glove", 0, size=size) for size in ("cpu", "paper")])
     assert cells(table)[2] == ["task", "glove, size=cpu", "glove, size=paper"]
