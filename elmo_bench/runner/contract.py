@@ -37,6 +37,7 @@ from elmo_bench.training.contracts import Data, Metric
 from elmo_bench.training.module import HeadTraining, predictions_of, scores_of
 
 FEW, OTHERS = 4, 12  # examples that a head is trained on, and others
+MOST = 100  # examples with another gold
 STEPS, RATE = 400, 0.01  # of Adam, after which the loss of the few is half of what it was
 
 
@@ -160,7 +161,8 @@ def check_gold(trial: Trial) -> str:
                 )
     known = {word for example in trial.splits["train"] for word in re.findall(r"\w+", repr(example.gold))}
     for example in [*dev, *trial.splits["test"]]:
-        if not known.issuperset(re.findall(r"\w+", repr(example.gold))):
+        if (new := {*re.findall(r"\w+", repr(example.gold))} - known) and tried < MOST:
+            known |= new
             try:
                 trial.predict([example])
             except (ValueError, KeyError, IndexError) as error:

@@ -165,12 +165,8 @@ class RunSpec:
             f"{'' if key in known or is_option(key, config) else '+'}{key}={value}"
             for key, value in self.changes.items()
         ]
-        return shlex.join(["elmo-bench", "run", *options, *self.own_data, *changes, f"seed={seed}"])
-
-    @property
-    def own_data(self) -> list[str]:
-        """The options that name files of the user's own, by their last component, and their columns."""
-        return [f"{key}={spelled(value)}" for key, value in self.settings.items() if key.removeprefix("data.") in OWN]
+        own = [f"{key}={spelled(value)}" for key, value in self.settings.items() if key.removeprefix("data.") in OWN]
+        return shlex.join(["elmo-bench", "run", *options, *own, *changes, f"seed={seed}"])
 
     def _base(self) -> tuple[tuple[str, ...], "RunSpec"]:
         """The options that name the default run, and its spec."""
