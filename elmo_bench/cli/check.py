@@ -40,7 +40,7 @@ def _ledger(root: Path) -> Iterator[str]:
     if not (read.records or read.problems) and any(root.iterdir()):
         raise UserError(f"{root}: no run in it. Give the folder of the records, or one record.")
     yield f"{OK}{len(read.records):,} records"
-    yield from (f"{WRONG}{problem}" for problem in [*read.problems, *select(read.records).notes])
+    yield from (f"{WRONG}{problem}" for problem in [*read.problems, *select(read.records).unknown])
 
 
 def _record(path: Path, gold: Path | None) -> Iterator[str]:

@@ -53,7 +53,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     include_given([])
     read = read_all(Path(ledger), suite=suite, sums=True)
     selection = select(read.records)
-    for problem in [*read.problems, *selection.notes]:
+    for problem in [*read.problems, *selection.unknown, *selection.notes]:
         warnings.warn(problem, stacklevel=2)
     pairs, order = over_baseline(selection.rows), ["suite", "task", "encoder", "label", "seed", "hash"]
     older = {row.newest["hash"] for row, _ in selection.superseded}

@@ -146,7 +146,8 @@ class Selection(NamedTuple):
 
     rows: list[Row]
     superseded: list[tuple[Row, Row]]  # (old, new)
-    notes: list[str]  # lines on runs that are left out: not installed here, on another file of a name; `mixed_code`
+    unknown: list[str]  # a line for each task and encoder whose runs are left out, as it is not installed here
+    notes: list[str]  # lines on runs that do not compare: on another file of the same name, and `mixed_code`
 
 
 def score_of(record: Record, split: str) -> float:
@@ -192,7 +193,7 @@ def select(records: Iterable[Record]) -> Selection:
         "not included. Give its folder: --include FOLDER."
         for (task, encoder), count in sorted(unknown.items())
     ]
-    return Selection(rows, older, [*left_out, *sorted(replaced), *mixed_code(rows)])
+    return Selection(rows, older, left_out, [*sorted(replaced), *mixed_code(rows)])
 
 
 def mixed_code(rows: Iterable[Row]) -> list[str]:

@@ -148,7 +148,7 @@ def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_re
     write_record(RunPaths.of(tmp_path, record), record, OUTCOMES)
     selection = select(read_all(tmp_path).records)
     assert [row.spec.task for row in selection.rows] == ["ner"]
-    [line] = selection.notes
+    [line] = selection.unknown
     assert line.startswith("task mine, encoder ") and line.endswith("Give its folder: --include FOLDER.")
     with pytest.warns(UserWarning, match="task mine, encoder "):
         frame = elmo_bench.results(tmp_path)
