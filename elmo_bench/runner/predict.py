@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 import torch
 from pydantic import Field
@@ -54,6 +54,7 @@ class About(TypedDict):
     vocabulary: dict[str, list[str] | Annotated[int, Field(gt=0, le=1_000_000)]]  # labels, or how many there are
     lexicon: Lexicon
     encoders: dict[str, str]  # `Frozen.checksums`
+    attempt: NotRequired[str]  # of the record; heads of earlier versions lack it
 
 
 class KeptHead(NamedTuple):
@@ -98,8 +99,8 @@ def predict(
     spec = RunSpec(**record["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
     kept = read_head(head_file)
-    if kept.about["spec"] != record["spec"]:
-        raise UserError(f"{head_file}: the head of another run than {record_file}")
+    if kept.about["spec"] != record["spec"] or kept.about.get("attempt", record["attempt"]) != record["attempt"]:
+        raise UserError(f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}")
     usual, setup = installed(spec)
     named = dict(each.removeprefix("data.").partition("=")[::2] for each in columns)
     known = [key for key in OWN_COLUMNS if key in setup.data]

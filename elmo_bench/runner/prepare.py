@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import code_of
 from elmo_bench.base.notes import note, noted
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
@@ -144,6 +145,7 @@ def build_stores(setup: Setup, encoders: Mapping[str, Encoder]) -> dict[str, Lay
     for part, options in setup.encoders.items():
         # Other options of the encoder may change its vectors; its path and device do not.
         variant = str(sorted(item for item in options.items() if item[0] not in ("weights", "device")))
+        variant += code_of("encoders", options["kind"])
         stores[part] = LayerStore(encoders[part], variant=variant, **setup.store)
     return stores
 
@@ -169,6 +171,7 @@ class Prepared:
     suite_vectors: StaticVectors  # decide about slices, whatever the encoder
     notes: list[str]  # what reading the data had to decide, such as examples left out
     checks: dict[str, int]  # counts of `check_splits`, of the whole splits
+    code: dict[str, str]  # `RunSpec.code`, as it was loaded
 
     @property
     def title(self) -> str:
@@ -201,4 +204,4 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
             share, name = 100 * lacking / len(held_out), Path(str(setup.suite_vectors)).name
             note(f"{share:.0f} % of the words of dev and test have no vector in {name}; {ENGLISH}")
     spec = spec.with_contents({"data": digest} | frozen.contents)
-    return Prepared(spec, setup, data, splits, frozen, suite_vectors, notes, checks)
+    return Prepared(spec, setup, data, splits, frozen, suite_vectors, notes, checks, spec.code)
