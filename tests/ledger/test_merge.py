@@ -24,8 +24,9 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     run.work.mkdir()
     for name in ("head.safetensors", "test.predictions.conll", "last.ckpt", ".wandb-tmp"):
         (run.work / name).write_bytes(b"x")
-    (run.work / "log").mkdir()
-    (run.work / "log" / "metrics.csv").write_bytes(b"y")
+    for name in ("log/metrics.csv", "log/events.out.tfevents.1.m", ".git/config", "sub/.git/config", "run.py", "log/x.sh"):
+        (run.work / name).parent.mkdir(exist_ok=True, parents=True)
+        (run.work / name).write_bytes(b"y")
     store_record(ours, seed=0)
     merged = merge(theirs, ours)
     added = RunPaths.of(ours, make_record(seed=1))
@@ -34,10 +35,23 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     assert read_outcomes(added)["guessed"].tolist() == [0, 3, 255]
     assert added.record.read_bytes() == run.record.read_bytes()
     assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
-    assert files(added.work) == ["head.safetensors", "log/metrics.csv", "test.predictions.conll"]
+    log = ["log/events.out.tfevents.1.m", "log/metrics.csv"]
+    assert files(added.work) == ["head.safetensors", *log, "test.predictions.conll"]
     before = files(ours)
     again = merge(theirs, ours)
     assert (again.added, again.present, files(ours)) == ([], [added], before)
+
+
+@pytest.mark.parametrize("name", ["log", "head.safetensors"])
+def test_no_file_behind_a_link_of_theirs_is_copied(theirs, ours, tmp_path, name):
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "metrics.csv").write_bytes(b"secret")
+    (tmp_path / "head.safetensors").write_bytes(b"secret")
+    run = store_record(theirs)
+    run.work.mkdir()
+    (run.work / name).symlink_to(tmp_path / name)
+    [added] = merge(theirs, ours).added
+    assert files(added.work) == []
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
