@@ -17,7 +17,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, name_of, parts_of, settings_of
+from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, invented, name_of, parts_of, settings_of
 
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 
@@ -149,8 +149,13 @@ class RunSpec:
         return ", ".join(f"{key}={value}" for key, value in self.changes.items())
 
     def command(self, seed: int) -> str:
-        """The command that makes this run. A path of data, weights or vectors appears as its last component."""
+        """The command that makes this run. A path of data, weights or vectors appears as its last component.
+
+        Raises UserError if there is none, as for settings that no run has.
+        """
         options, _ = self._base()
+        if key := invented(self.settings):
+            raise UserError(f"no run has the setting {key:.60}, or a path in it")
         config, _ = _composed(options)
         known = ("mix.layer", "mix.scalars")  # come with their choice of `mix`; a run adds others with `+`
         changes = [

@@ -5,6 +5,7 @@ An option without effect on a run is left out: λ where no weights are learned, 
 `check_options` refuses what no run can have, before data and weights are read.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -27,6 +28,11 @@ FILES = ("weights", "inputs")  # of an encoder: only the last component of a pat
 OWN_FILES = ("file", "train", "dev", "test")
 OWN_COLUMNS = ("text", "label", "tokens", "tags", "premise", "hypothesis")
 OWN = (*OWN_FILES, *OWN_COLUMNS)
+_PATHS = re.compile(rf"encoder\..*({'|'.join(FILES)}|vectors)|data\.({'|'.join(OWN_FILES)})")  # only names
+_SETTING = re.compile(
+    r"protocol|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+|trainer\.precision|vectors\.trainable|"
+    rf"data\.(train_fraction|max_train|least_steps|{'|'.join(OWN)})"
+)
 
 
 def settings_of(config: DictConfig) -> dict[str, Any]:
@@ -51,6 +57,17 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
             raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
         settings[RATE] = float(f"{rate * factor:.12g}")
     return {key: value for key, value in settings.items() if key not in ABSENT or value != ABSENT[key]}
+
+
+def invented(settings: Mapping[str, Any]) -> str:
+    """The first key of a record's settings that `settings_of` never gives, or has a path; "" if there is none.
+
+    Such a record is not of this program: people must not repeat the command that follows from it.
+    """
+    for key, value in settings.items():
+        if not _SETTING.fullmatch(key) or (_PATHS.fullmatch(key) and "/" in str(value)):
+            return key
+    return ""
 
 
 def name_of(path: Any) -> str | None:

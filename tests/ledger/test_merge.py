@@ -24,7 +24,8 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     run.work.mkdir()
     for name in ("head.safetensors", "test.predictions.conll", "last.ckpt", ".wandb-tmp"):
         (run.work / name).write_bytes(b"x")
-    for name in ("log/metrics.csv", "log/events.out.tfevents.1.m", ".git/config", "sub/.git/config", "run.py", "log/x.sh"):
+    log, others = ["log/events.out.tfevents.1.m", "log/metrics.csv"], [".git/config", "sub/.git/config", "log/x.sh"]
+    for name in (*log, *others, "run.py"):
         (run.work / name).parent.mkdir(exist_ok=True, parents=True)
         (run.work / name).write_bytes(b"y")
     store_record(ours, seed=0)
@@ -35,7 +36,6 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     assert read_outcomes(added)["guessed"].tolist() == [0, 3, 255]
     assert added.record.read_bytes() == run.record.read_bytes()
     assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
-    log = ["log/events.out.tfevents.1.m", "log/metrics.csv"]
     assert files(added.work) == ["head.safetensors", *log, "test.predictions.conll"]
     before = files(ours)
     again = merge(theirs, ours)
