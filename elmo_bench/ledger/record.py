@@ -264,7 +264,7 @@ def _check_schema(content: Any, hint: Any, name: str) -> str:
     check(content, hint, name)
     try:
         hash_ = run_hash(content["spec"])
-    except (TypeError, ValueError, RecursionError) as error:  # NaN, or a thousand levels
+    except (TypeError, ValueError) as error:  # NaN
         raise UserError(f"{name}.spec: {error}") from None
     try:
         well_formed = datetime.fromisoformat(content["created"]).strftime(_TIME) == content["created"]

@@ -2,13 +2,20 @@
 
 import gzip
 import lzma
+import os
 
 import pytest
 
+from elmo_bench.base.arrays import read_arrays
 from elmo_bench.base.errors import LONGEST, UserError
-from elmo_bench.base.files import read_lines
+from elmo_bench.base.files import open_text, read_checkpoint, read_lines, sha256_of
+from elmo_bench.base.int8 import read_tensors
+from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reading
+from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.static import read_text
+from elmo_bench.ledger.store import read_outcomes
+from tests.ledger.records import store_record
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -18,6 +25,26 @@ def refused(read, *arguments) -> str:
         read(*arguments)
     assert "\n" not in str(raised.value)
     return str(raised.value)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "link to a device"])
+def test_no_pipe_and_no_device_is_read(tmp_path, kind):
+    """An archive of a stranger may hold one, and reading it would never end."""
+    os.mkfifo(pipe := tmp_path / "pipe")
+    readers = {read_json: ".json", read_arrays: ".safetensors", read_tensors: ".safetensors", read_checkpoint: ".ckpt",
+               open_layers: ".hdf5", open_text: ".xz", read_text: ".txt", sha256_of: ".x",
+               (lambda path: list(read_lines(path))): ".gz"}  # fmt: skip
+    for read, ending in readers.items():
+        path = pipe.rename(tmp_path / f"x{ending}") if kind == "pipe" else tmp_path / f"x{ending}"
+        if kind != "pipe":
+            path.symlink_to("/dev/zero" if kind == "link to a device" else pipe)
+        assert "x" + ending + ": not a regular file" in refused(read, path)
+        pipe = path.rename(pipe) if kind == "pipe" else path.unlink() or pipe
+    run = store_record(tmp_path / "ledger")
+    run.outcomes.unlink()
+    pipe.rename(run.outcomes)
+    assert "not a regular file" in refused(read_outcomes, run)
 
 
 @pytest.mark.parametrize("ending", PACK)
