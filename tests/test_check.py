@@ -89,7 +89,8 @@ def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
 @pytest.mark.parametrize(
     ("key", "value"),
     [("store.mode", "off"), ("ledger", "/tmp/x"), ("--include=/tmp/x", 1), ("task.data.open.fetch.url", "http://a.b"),
-     ("encoder.contextual.weights", "user/repo"), ("encoder.contextual.device", "cuda"), ("task.head.a b", 1)],
+     ("encoder.contextual.weights", "user/repo"), ("encoder.contextual.device", "cuda"), ("task.head.a b", 1),
+     ("data.train_fraction", "abc"), ("mix.penalty", "x")],
 )  # fmt: skip
 def test_no_command_is_printed_from_a_setting_that_no_run_has(paths, capsys, key, value):
     record = read_record(paths.record)
@@ -100,6 +101,6 @@ def test_no_command_is_printed_from_a_setting_that_no_run_has(paths, capsys, key
     write_record(copy, record, read_outcomes(paths))
     code, said = check(copy.record, capsys)
     assert code == 1 and "made again by" not in said
-    assert f"WRONG this installation cannot make it again: no run has the setting {key}, or a path in it" in said
+    assert f"WRONG this installation cannot make it again: no run has {key}={value}" in said
     code, said = check(paths.ledger, capsys)
-    assert code == 1 and "left out, since no run has the setting" in said
+    assert code == 1 and f"left out, since no run has {key}={value}." in said

@@ -5,7 +5,6 @@ fails for a reader without such a test, and for a module that opens files and ha
 found through their contract instead.
 """
 
-import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +25,7 @@ def reader(function: _Function) -> _Function:
 def check_regular(path: str | Path) -> None:
     """Raise UserError for a pipe, a device or a socket, whose content may never end, unless it is in /dev: `<(…)`."""
     with suppress(OSError, ValueError):  # whoever opens it says why it cannot be read
-        mode = os.stat(path).st_mode
+        mode = Path(path).stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith("/dev/")):
             raise UserError(f"{path}: not a regular file. Give a file.")
 

@@ -170,9 +170,9 @@ def check_stored(stored: Arrays) -> None:
                 raise ValueError(f"a type that is not one of {len(names)}")
         for name, values in whole.items():
             part, _, count = name.partition(".")
-            if part in PAIRS and count and f"{PAIRS[part]}.{count}" not in whole:  # the rest is taken for the other
-                if count not in whole or (values > whole[count]).any():
-                    raise ValueError(f"{name} counts more than all items")
+            is_rest = part in PAIRS and count and f"{PAIRS[part]}.{count}" not in whole  # what remains is the other
+            if is_rest and (count not in whole or (values > whole[count]).any()):
+                raise ValueError(f"{name} counts more than all items")
 
 
 def check_sums(stored: Arrays, how: Formula, main: str, scores: Mapping[str, Any]) -> None:

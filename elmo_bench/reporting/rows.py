@@ -156,7 +156,7 @@ def select(records: Iterable[Record]) -> Selection:
         spec = RunSpec(**seeds[0]["spec"])
         try:
             spec.default()
-            why = f"no run has the setting {key:.60}, or a path in it" if (key := invented(spec.settings)) else ""
+            why = f"no run has {setting}" if (setting := invented(spec.settings)) else ""
         except UserError:
             why = NOT_INCLUDED
         if why:

@@ -71,14 +71,19 @@ class RunSpec:
         return replace(self, contents=None if contents is None else dict(contents))
 
     def part(self, option: str) -> dict[str, Any]:
-        """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}."""
+        """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}.
+
+        Raises UserError for an option that has a value and parts.
+        """
         tree: dict[str, Any] = {}
         for key, value in self.settings.items():
             if key.startswith(f"{option}."):
                 *parents, last = key.removeprefix(f"{option}.").split(".")
                 node = tree
                 for parent in parents:
-                    node = node.setdefault(parent, {})
+                    node = node.setdefault(parent, {}) if isinstance(node, dict) else node
+                if not isinstance(node, dict) or last in node:
+                    raise UserError(f"the record's setting {key:.60} is a part of another, or has parts")
                 node[last] = value
         return tree
 
@@ -154,8 +159,8 @@ class RunSpec:
         Raises UserError if there is none, as for settings that no run has.
         """
         options, _ = self._base()
-        if key := invented(self.settings):
-            raise UserError(f"no run has the setting {key:.60}, or a path in it")
+        if setting := invented(self.settings):
+            raise UserError(f"no run has {setting}")
         config, _ = _composed(options)
         known = ("mix.layer", "mix.scalars")  # come with their choice of `mix`; a run adds others with `+`
         changes = [

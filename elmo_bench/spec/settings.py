@@ -59,17 +59,6 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in ABSENT or value != ABSENT[key]}
 
 
-def invented(settings: Mapping[str, Any]) -> str:
-    """The first key of a record's settings that `settings_of` never gives, or has a path; "" if there is none.
-
-    Such a record is not of this program: people must not repeat the command that follows from it.
-    """
-    for key, value in settings.items():
-        if not _SETTING.fullmatch(key) or (_PATHS.fullmatch(key) and "/" in str(value)):
-            return key
-    return ""
-
-
 def name_of(path: Any) -> str | None:
     """The last component of a path, address or repository: what a setting says of weights and vectors."""
     return None if path is None else Path(redacted(str(path))).name.replace("@", "+")
@@ -179,6 +168,7 @@ _RULES: Rules = (
     (_COUNT, "a whole number from 1", ("data.max_train", "data.least_steps")),
     (_filters, "pairs of a width and a number of filters, such as [[3,64]]", ("task.characters.filters",)),
 )
+_FITS = {option: fits for fits, _, options in _RULES for option in options}
 _NULL = (
     "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim",
     "task.characters.filters", "encoder.weights", VECTORS, "encoder.words",
@@ -212,6 +202,18 @@ def check_options(config: DictConfig) -> None:
         raise UserError(f"encoder={encoder.name} mix={mix}: the same run as {same}. Use that name.")
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
+
+
+def invented(settings: Mapping[str, Any]) -> str:
+    """The first `option=value` of a record that `settings_of` never gives, as of another kind or with a path; or "".
+
+    Such a record is not of this program: people must not repeat the command that follows from it.
+    """
+    for key, value in settings.items():
+        fits, known = _FITS.get(key), _SETTING.fullmatch(key) and not (_PATHS.fullmatch(key) and "/" in str(value))
+        if not known or (fits and not (key in _NULL if value is None else fits(value))):
+            return f"{key:.60}={value!s:.60}"
+    return ""
 
 
 def check_rules(config: DictConfig, rules: Rules, nullable: Sequence[str]) -> None:

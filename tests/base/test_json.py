@@ -48,12 +48,8 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
 
 
 def test_a_hundred_levels_are_read(tmp_path):
-    for text in (
-        "[" * 100 + "]" * 100,
-        '{"a":' * 100 + "1" + "}" * 100,
-        '"' + "[" * 1000 + '"',
-        "[" + "{}," * 500 + "1]",
-    ):
+    lists, objects = "[" * 100 + "]" * 100, '{"a":' * 100 + "1" + "}" * 100
+    for text in (lists, objects, '"' + "[" * 1000 + '"', "[" + "{}," * 500 + "1]"):
         (tmp_path / "x.json").write_text(text)
         assert read_json(tmp_path / "x.json")
 

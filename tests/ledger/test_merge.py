@@ -91,6 +91,13 @@ def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added
     assert "seed2.json: outcomes on dev" in summed or "no outcomes on dev" in summed
 
 
+def test_two_seeds_of_a_run_have_mixes_of_as_many_layers(theirs, ours):
+    store_record(ours)
+    store_record(theirs, seed=1, layer_weights=[{"input": {"weights": [1.0], "gamma": 1.0}}] * 3)
+    [problem] = merge(theirs, ours).problems
+    assert "seed1.json: layer_weights: other places or layers than in another seed of the run" in problem
+
+
 def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
     store_record(theirs)
     (tmp_path / "outside").mkdir()
