@@ -6,7 +6,9 @@ from unicodedata import category
 
 # scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the sentence around it
 _ADDRESS = re.compile(
-    r"""(\b[a-z][a-z0-9+.-]*://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)(?:[?#][^\s'"<>]*?(?=[).,:;]*(?:[\s'"<>]|$)))?""", re.I
+    r"""(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)"""
+    r"""(?:[?#](?:[^\s'"<>).,:;]++|[).,:;]++(?![\s'"<>]|$))*+)?""",
+    re.I,
 )
 LONGEST = 1000  # characters of a message
 

@@ -134,7 +134,7 @@ def table_lines(table: Table) -> str:
 def literal(text: str) -> str:
     """One line without HTML, links, images or control characters."""
     text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", plain(re.sub(r"[\r\n]+", " ", text)))
-    return re.sub(r"\\*([\[\]])", r"\\\1", text)
+    return re.sub(r"(?<!\\)\\*([\[\]])", r"\\\1", text)
 
 
 def html_page(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str, Findings]) -> Iterator[str]:
@@ -262,7 +262,7 @@ def _facts(row: Row, group: Group) -> dict[str, str]:
 def inline(figure: Drawing) -> str:
     """The drawing as an element of a page, labelled by its description."""
     svg = figure.svg[figure.svg.index("<svg") :]
-    svg = re.sub(r"\s*<metadata>.*?</metadata>|\s*<title>.*?</title>|\s*<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<title>.*?</title>|<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.stem}-", svg)
     svg = re.sub(
