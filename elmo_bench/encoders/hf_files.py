@@ -12,6 +12,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.base.json import read_json
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import TABLE, is_repository, repository
 
 TEXTS = ("config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json")
@@ -91,18 +92,20 @@ def checksum(weights: str, folder: Path) -> str:
     return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in digests.items()).encode()).hexdigest()
 
 
-def _check_names(files: Sequence[Path]) -> None:
+@reader
+def check_names(files: Sequence[Path]) -> None:
     """Raise UserError if a model's JSON names a file that is not one of `files`, which the checksum would lack."""
     shards = {path.name for path in files}
     for path in files:
-        if path.name.endswith(".index.json"):
-            wrong = {name for name in _texts(read_json(path).get("weight_map")) if name not in shards}
-        elif path.name in NAMING:
-            wrong = {name for name in _texts(read_json(path)) if os.path.isfile(name)}  # noqa: PTH113  any text
-        else:
-            continue
+        wrong = set[Any]()
+        with reading(path, "the JSON of a model"):
+            if path.name.endswith(".index.json"):
+                wrong = {*read_json(path)["weight_map"].values()} - shards
+            elif path.name in NAMING:
+                wrong = {name for name in _texts(read_json(path)) if os.path.isfile(name)}  # noqa: PTH113  any text
         if wrong:
-            raise UserError(f"{path}: names {min(wrong):.60}, which is not a file of this model. Save the model again.")
+            name = min(map(str, wrong))
+            raise UserError(f"{path}: names {name:.60}, not a file of this model. Save the model again.")
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -124,7 +127,7 @@ def only_files(folder: Path) -> Iterator[Path]:
     from huggingface_hub.errors import OfflineModeIsEnabled
 
     files, before = files_of(folder), (constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE)
-    _check_names(files)
+    check_names(files)
     with TemporaryDirectory(prefix="elmo-bench-") as links:
         for path in files:
             (Path(links) / path.name).symlink_to(path.resolve())

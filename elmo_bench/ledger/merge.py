@@ -26,10 +26,10 @@ class Merged:
     problems: list[str] = field(default_factory=list)  # damaged, wrong, held by another process, or a link: skipped
 
 
-def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
+def merge(source: Path, into: Path) -> Merged:
     """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, and the files of KEPT.
 
-    overwrite: a record of `source` replaces ours. Raises UserError if `into` cannot be written.
+    Raises UserError if `into` cannot be written.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
@@ -45,15 +45,15 @@ def merge(source: Path, into: Path, *, overwrite: bool = False) -> Merged:
         try:
             if run.record.name in names:
                 with run_lock(ours):
-                    _merge_record(run, ours, merged, copies, overwrite=overwrite)
+                    _merge_record(run, ours, merged, copies)
         except UserError as error:
             merged.problems.append(str(error))
     return merged
 
 
-def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies, *, overwrite: bool) -> None:
+def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies) -> None:
     record, outcomes = read_record_at(theirs, copies, sums=True), read_outcomes(theirs)
-    if ours.record.exists() and not overwrite:
+    if ours.record.exists():
         if difference := _difference(record, read_record_at(ours)):
             merged.conflicts.append(f"{theirs.record}: {difference} than {ours.record}, which is kept")
             return

@@ -7,7 +7,7 @@ An option without effect on a run is left out: λ where no weights are learned, 
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
+from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +145,7 @@ def _filters(value: Any) -> bool:
     return pairs != [] and all(isinstance(pair, Sequence) and [*map(_COUNT, pair)] == [True, True] for pair in pairs)
 
 
-_COUNT, _POSITIVE, _SHARE = number(1, whole=True), number(0, above=True), number(0, 1, above=True)
+_COUNT, _POSITIVE, _SHARE = number(1, whole=True), number(0, above=True), number(0, nextafter(1, 2), above=True)
 # What an option takes: (what fits, what to give, the options).
 Rules = tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]
 _RULES: Rules = (
@@ -162,7 +162,7 @@ _RULES: Rules = (
     (("input", "output", "both").__contains__, "one of: input, output, both", ("place",)),
     (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
     (number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
-    (lambda value: value == 1 or _SHARE(value), "a number above 0, up to 1", ("data.train_fraction",)),
+    (_SHARE, "a number above 0, up to 1", ("data.train_fraction",)),
     (_COUNT, "a whole number from 1", tuple(f"task.training.{key}" for key in ("epochs", "batch", "tokens"))),
     (_COUNT, "a whole number from 1", ("task.training.patience", "task.characters.dim")),
     (_COUNT, "a whole number from 1", ("data.max_train", "data.least_steps")),

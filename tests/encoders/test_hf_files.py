@@ -109,7 +109,7 @@ def test_an_index_names_files_of_the_folder_alone(folder, encoder, tmp_path, whe
         (other / moved).symlink_to(tmp_path / "x.safetensors")
     index = {key: name if name == names[0] else moved for key, name in index.items()}
     write()
-    with pytest.raises(UserError, match=f"index.json: names {moved[:60]}.*, which is not a file of this model"):
+    with pytest.raises(UserError, match=f"index.json: names {moved[:60]}.*, not a file of this model"):
         HfEncoder(weights=str(other))
 
 

@@ -54,18 +54,15 @@ def test_no_file_behind_a_link_of_theirs_is_copied(theirs, ours, tmp_path, name)
     assert files(added.work) == []
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_of_two_scores_ours_stay_unless_told_otherwise(theirs, ours, overwrite):
+def test_of_two_scores_ours_stay(theirs, ours):
     paths = store_record(ours, test=50.0)
     store_record(theirs, test=51.0, created="2026-02-01T00:00:00+00:00")
-    merged = merge(theirs, ours, overwrite=overwrite)
+    [line] = merge(theirs, ours).conflicts
     [record] = read_all(ours).records
-    assert record["scores"]["test"]["overall"]["f1"] == (51.0 if overwrite else 50.0)
-    if not overwrite:
-        [line] = merged.conflicts
-        assert "other scores than " in line
-        assert str(paths.record) in line
-        assert "\n" not in line
+    assert record["scores"]["test"]["overall"]["f1"] == 50.0
+    assert "other scores than " in line
+    assert str(paths.record) in line
+    assert "\n" not in line
 
 
 def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, ours, tmp_path):
