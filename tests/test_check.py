@@ -90,7 +90,8 @@ def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
     ("key", "value"),
     [("store.mode", "off"), ("ledger", "/tmp/x"), ("--include=/tmp/x", 1), ("task.data.open.fetch.url", "http://a.b"),
      ("encoder.contextual.weights", "user/repo"), ("encoder.contextual.device", "cuda"), ("task.head.a b", 1),
-     ("data.train_fraction", "abc"), ("data.train_fraction", True), ("mix.penalty", "x")],
+     ("data.train_fraction", "abc"), ("data.train_fraction", True), ("mix.penalty", "x"),
+     ("task.head.name.x.y", 1)],
 )  # fmt: skip
 def test_no_command_is_printed_from_a_setting_that_no_run_has(paths, capsys, key, value):
     record = read_record(paths.record)

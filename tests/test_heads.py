@@ -64,6 +64,8 @@ def test_it_saves_and_loads_to_equal_predictions(bench):
 
 def test_neither_features_nor_predictions_depend_on_batch_mates(bench):
     contract.check_batches(bench)
+    contract.check_gold(bench)
+    contract.check_training(bench)
     texts = [text for example in bench.others for text in example.texts]
     with torch.no_grad():
         together, backwards = (bench.head.embedder(bench.index(each)) for each in (texts, texts[::-1]))

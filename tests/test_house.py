@@ -33,8 +33,8 @@ LONGEST = 300  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "__main__", "base/downloads", "base/machine", "cli/cost", "cli/run", "elmo/export", "elmo/pretrained",
-    "reporting/page/__init__", "reporting/cards", "reporting/console",
+    "__main__", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "elmo/export",
+    "elmo/pretrained", "reporting/page/__init__", "reporting/cards", "reporting/console",
     "runner/finished", "runner/sweep", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(

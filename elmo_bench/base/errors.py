@@ -1,6 +1,7 @@
 """The error that users read."""
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 from unicodedata import category
 
@@ -55,3 +56,23 @@ class Plain:
 def redacted(text: str) -> str:
     """A text whose addresses have no user, password, query and fragment: these may hold a key."""
     return _ADDRESS.sub(r"\1\2", text)
+
+
+def every(items: Iterable[tuple[int, Any]], make: Callable[[int, Any], Any]) -> list[Any]:
+    """What `make` gives for the number and the content of each line of a file, or of each row.
+
+    Raises the first UserError of `make`, which then says how many more there are, and the numbers of some.
+    """
+    made, wrong, first = list[Any](), list[int](), None
+    for number, item in items:
+        try:
+            made.append(make(number, item))
+        except UserError as error:
+            first = first or error
+            wrong.append(number)
+    if more := wrong[1:]:
+        listed = f"{', '.join(map(str, more[:5]))}{' …' if len(more) > 5 else ''}"
+        raise UserError(f"{str(first).rstrip('.')}. And {len(more):,} more like it: {listed}")
+    if first:
+        raise first
+    return made

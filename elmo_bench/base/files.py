@@ -23,6 +23,7 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.reading import check_regular, reader, reading
 
 STANDARD_INPUT = Path("-")
+PATIENCE = 0.2  # seconds that a lock is waited for: `holder_of` of the ledger takes one for a moment
 LONGEST_LINE = 2**28  # bytes: a few compressed kilobytes may hold a line of gigabytes
 DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # of what `open_text` opens
 _MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
@@ -55,7 +56,11 @@ def read_lines(path: Path, *, crlf: bool = False, pipe: bool = False) -> Iterato
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}:{number}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        kind, name = ("", "UTF-16") if utf16 else ("perhaps Windows-", "CP1252")
+        said = f"{kind}{name.removeprefix('CP')}, as Excel writes; {error.reason} at byte {error.start}"
+        how = f"Convert it: iconv -f {name} -t UTF-8 {path.name} > NEW"
+        raise UserError(f"{path}:{number}: not UTF-8 text ({said}). {how}") from None
     except DAMAGE as error:
         raise UserError(f"{path}: damaged or cut off after line {number} ({error})") from None
     except OSError as error:
@@ -197,6 +202,33 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(path: Path, content: str, *, held: UserError) -> Iterator[None]:
+    """Hold a lock file, with this content, while the block runs; the file is removed with the lock.
+
+    The lock is a `FileLock` of the package filelock, that is flock(2). It ends with the process, however that ends. A
+    network disk passes it between machines if its server does (NFS from version 4, Lustre mounted with `flock`).
+    Raises `held` if another process (or block) holds it, and UserError if the folder cannot be written or locked.
+    """
+    from filelock import FileLock, Timeout  # most commands lock nothing
+
+    with contextlib.ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path, timeout=PATIENCE, fallback_to_soft=False)
+            lock.acquire(poll_interval=0.01)
+            # Unlinked while held: filelock notices that the file has lost its name, so nobody locks one without a name.
+            stack.callback(lock.release)
+            stack.callback(path.unlink, missing_ok=True)
+            path.write_text(content, encoding="utf-8")  # filelock (from version 4) leaves it alone
+        except Timeout:
+            raise held from None
+        except OSError as error:
+            why = UserError(f"{path}: cannot be locked ({error.strerror or error})")
+            raise refusal(error, path) or why from None
+        yield
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -4,16 +4,20 @@ Such a folder has the layout of the repository: `tasks/<task>/`, `encoders/<kind
 """
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import sha256_of
+from elmo_bench.base.json import digest
 
 PACKAGES = ("tasks", "encoders")  # of elmo_bench, extended by the included folders of the same name
 OPTION, VARIABLE = "--include", "ELMO_BENCH_INCLUDE"
 folders: list[Path] = []
+_INSTALLED = Path(__file__).parents[1]
 
 
 def include_given(arguments: Sequence[str]) -> list[str]:
@@ -36,7 +40,9 @@ def include_given(arguments: Sequence[str]) -> list[str]:
 
 
 def include(folder: str | Path, *, said: str = f"{OPTION} ") -> None:
-    """Add the tasks, encoders and configs of a folder. Raises UserError if it has none of them.
+    """Add the tasks, encoders and configs of a folder.
+
+    Raises UserError if it has none of them, or one of a name that the installation or another folder has.
 
     said: where the folder comes from, for that error.
     """
@@ -45,6 +51,10 @@ def include(folder: str | Path, *, said: str = f"{OPTION} ") -> None:
         raise UserError(f"{said}{folder}: no folder with tasks/, encoders/ or conf/. Give a folder that has one.")
     if path in folders:
         return
+    for pattern in ("tasks/*/data.py", "encoders/[!_]*.py", "conf/*/*.yaml"):
+        for own in (each.relative_to(path) for each in sorted(path.glob(pattern))):
+            if taken := next((other / own for other in (_INSTALLED, *folders) if (other / own).exists()), None):
+                raise UserError(f"{said}{folder}: {own} has the name of {taken}. Give yours another name.")
     folders.append(path)
     for name in PACKAGES:
         if package := sys.modules.get(f"elmo_bench.{name}"):
@@ -57,8 +67,24 @@ def extended(name: str, path: list[str]) -> list[str]:
 
 
 def config_folders(installed: Path) -> list[Path]:
-    """The folders that configs are read from: the installation's first, so that nothing in it is replaced."""
+    """The folders that configs are read from."""
     return [installed, *(folder / "conf" for folder in folders if (folder / "conf").is_dir())]
+
+
+def code_of(package: str, name: str) -> str:
+    """A digest of the code of a task or an encoder (`package`) that an included folder has; "" for any other.
+
+    The code of an encoder is its module, and the modules next to it whose names occur in the code.
+    """
+    for folder in folders if name.isidentifier() else ():
+        path = folder / package
+        files = sorted((path / name).glob("*.py")) or [each for each in [path / f"{name}.py"] if each.is_file()]
+        for file in files:  # the list grows
+            named = {*re.findall(r"\w+", file.read_text(encoding="utf-8", errors="replace"))}
+            files += [each for each in sorted(file.parent.glob("*.py")) if each.stem in named and each not in files]
+        if files:
+            return digest([[each.name, sha256_of(each)] for each in sorted(files)])
+    return ""
 
 
 def included_lines(error: BaseException) -> str:

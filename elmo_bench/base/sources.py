@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "dev", "test")
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # endings of files that hold a table
-COLUMN_FILES = (".conll", ".iob", ".iob2", ".bio", ".txt")  # of files with a token a line
+COLUMN_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio", ".txt")  # of files with a token a line
 PACKED = (".gz", ".xz")
 SHIPPED = Path(__file__).parents[1] / "data"  # files that come with the package, as NAME.xz; NOTICE.md has licences
 

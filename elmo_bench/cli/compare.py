@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     check_exists(options.ledger)
     read = read_all(options.ledger, suite=options.suite, sums=True)
     selection = select(read.records)
-    print_problems("compare", [*read.problems, *selection.unknown])
+    print_problems("compare", [*read.problems, *selection.unknown, *selection.notes])
     if options.suite and not read.records and (every := read_all(options.ledger).records):
         suites = ", ".join(sorted({record["spec"]["suite"] for record in every}))
         raise UserError(f"--suite {options.suite}: no run in {options.ledger}, which has {suites}")

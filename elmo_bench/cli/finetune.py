@@ -11,7 +11,8 @@ from elmo_bench.spec.config import compose
 def main(arguments: list[str]) -> int:
     """Compose the options, train, print perplexity before and after, and the option that uses the folder."""
     config = compose("finetune", arguments, folder=CONF)
-    from elmo_bench.pretraining.trainer import finetune
+    from elmo_bench.pretraining.trainer import alone, finetune
 
-    finish(*finetune(config), command="finetune", arguments=arguments)
+    with alone(config):
+        finish(*finetune(config), command="finetune", arguments=arguments)
     return 0

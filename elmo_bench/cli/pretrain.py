@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from elmo_bench.cli.evaluate import TEXT
 from elmo_bench.pretraining import CONF
+from elmo_bench.reporting.console import next_lines
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.options import spelled
 
 if TYPE_CHECKING:
     from elmo_bench.pretraining.encode import Encoded
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> int:
     """Compose elmo_bench/pretraining/conf/pretrain.yaml with key=value options and train."""
     config = compose("pretrain", arguments, folder=CONF)
-    from elmo_bench.pretraining.trainer import pretrain  # imports torch; wrong options should not wait for it
+    from elmo_bench.pretraining.trainer import alone, pretrain  # with torch; wrong options should not wait for it
 
-    finish(*pretrain(config), command="pretrain", arguments=arguments)
+    with alone(config):
+        finish(*pretrain(config), command="pretrain", arguments=arguments)
     return 0
 
 
@@ -40,9 +43,14 @@ def finish(
         after = perplexity(model, heldout, device=device_of(training.config))
         figures = {" before": before, " after": after} if before else {"": after}
         corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
-        measured = {f"{corpus}{name}": each for name, each in figures.items()}
+        seen = f" ({heldout.repeated:,} of its sentences are in the training text)" * bool(heldout.repeated)
+        measured = {f"{corpus}{seen}{name}": each for name, each in figures.items()}
         save_trained(training, command=command, arguments=arguments, measured=measured)
         print(*(TEXT.format(weights=f"{out}{name}", corpus=corpus, **each) for name, each in figures.items()), sep="\n")
     else:
         print("perplexity: not measured without heldout=")
+    name = out.resolve().name
+    both = ["sweep", "task=ner", "encoder=elmo", f"encoder.weights=mini,{spelled(str(out))}", "seed=0,1,2"]
+    compared = ["compare", "elmo", "--encoder", "elmo", f"encoder.weights={spelled(name)}"]
     print(f"{out}: use it with encoder=elmo suite.weights={out}")
+    print(*next_lines([(both, "it and the weights that ship"), (compared, "is it better or worse?")]), sep="\n")

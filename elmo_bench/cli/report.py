@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"--costs {options.costs}: no such folder. Give the folder that `elmo-bench cost` wrote.")
     costs, problems = read_costs(options.costs or options.ledger.absolute().parent / "costs")
     selection = select(read.records)
-    print_problems("report", selection.unknown)
+    print_problems("report", [*selection.unknown, *selection.notes])
     # Without the folders, which may be of this machine alone.
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
     board = leaderboard(selection, ledger=options.ledger, command=command, costs=costs)

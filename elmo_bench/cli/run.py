@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import HeldElsewhere, RunPaths
-from elmo_bench.reporting.console import ending, outcome
+from elmo_bench.reporting.console import already, ending, outcome
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import CONF, choices, compose
 
@@ -45,8 +45,8 @@ def main(arguments: list[str]) -> int:
     ledger, state = Path(config.ledger), "done"
     if skipped:
         lacks = config.predictions and not any(RunPaths.of(ledger, record).work.glob("test.predictions*"))
-        state = f"already in the ledger{', without predictions' if lacks else ''} (overwrite=true runs it again)"
+        state = already(record, *["without predictions"] * bool(lacks))
     print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
-        print(*ending(record, ledger, made=not skipped), sep="\n", flush=True)
+        print(*ending(record, ledger, options=given.options, made=not skipped), sep="\n", flush=True)
     return 0

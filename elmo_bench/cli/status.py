@@ -5,9 +5,10 @@ from collections import Counter, defaultdict
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
-from elmo_bench.reporting.console import fitted, rows
+from elmo_bench.reporting.console import LEDGER, fitted, rows
 from elmo_bench.reporting.rows import told_apart
 from elmo_bench.runner.sweep import STATES, LedgerState, RunState, plan
+from elmo_bench.spec.options import spelled
 
 
 def main(arguments: list[str]) -> int:
@@ -15,12 +16,13 @@ def main(arguments: list[str]) -> int:
 
     The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for options that a run refuses.
     """
-    add = (command := parser("status")).add_argument
+    add = (command := parser("status", ledger=True)).add_argument
     add("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
     add("--missing", action="store_true", help="only list the runs that a sweep would make")
     add("options", nargs="*", metavar="key=value", help="as for a sweep: suite=open seed=0,1")
     given = command.parse_intermixed_args(arguments)  # options may also follow a flag
     options = [*([f"experiment={given.experiment}"] if given.experiment else []), *given.options]
+    options += [f"ledger={spelled(str(given.ledger))}"] * bool(options and given.ledger != LEDGER)
     if not options:
         raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
     planned = plan(options)

@@ -9,7 +9,7 @@ from elmo_bench.base.errors import plain
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser
 from elmo_bench.cli.status import time_left
-from elmo_bench.reporting.console import outcome, overviews
+from elmo_bench.reporting.console import already, outcome, overviews
 from elmo_bench.runner.sweep import LedgerState, Plan, RunState, plan, run_sweep
 
 
@@ -54,7 +54,7 @@ def _start(planned: Plan) -> str:
 def _outcome(result: RunState, ledger: Path) -> str:
     if result.record is None:
         return f"left to another process ({result.note})" if result.state == "held" else f"failed: {result.note}"
-    state = "done" if result.state == "done" else "already in the ledger (overwrite=true runs it again)"
+    state = "done" if result.state == "done" else already(result.record)
     return outcome(ledger, result.record, state)
 
 

@@ -34,13 +34,15 @@ from elmo_bench.base.machine import choose_threads, use_threads
 from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders import Encoder, Sentence
-from elmo_bench.encoders.checks import check_layers, code_of
+from elmo_bench.encoders.checks import check_layers
 from elmo_bench.text.batch import pools
 
 VERSION = 2  # raise it when an encoder's code gives other vectors for the same weights: old layers are not read then
 MODES = ("auto", "off", "ram", "disk")
 TOKENS_AT_ONCE = 16_384  # whose layers are in one file
 KEY_BYTES = 16
+HEX = "[0-9a-f]" * 2 * KEY_BYTES  # names of folders; in a folder of the user's, other files are not ours
+NAMES = f"{HEX}.safetensors"
 SPARE = 10**9  # bytes that are left free on the disk
 
 
@@ -53,7 +55,7 @@ class LayerStore:
     keeps them in this process; `off` computes them for every batch; `auto` is `disk`, but `ram` if the folder cannot be
     written and `off` above `max_gb`.
     max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
-    variant: the encoder's configuration that changes its vectors and is not in its checksum.
+    variant: the encoder's configuration and code that change its vectors and are not in its checksum.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class LayerStore:
             raise UserError(f"store={mode}: unknown. Choose one of: {', '.join(MODES)}.")
         self.encoder, self.mode, self.max_gb = encoder, mode, max_gb
         self.device = torch.device(encoder.device if device is None else device)
-        about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}{code_of(encoder)}"
+        about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}"
         self._begun = hashlib.blake2b(about.encode(), digest_size=KEY_BYTES)
         self._kept: dict[Sentence, Tensor] = {}  # [L, T, D] in memory, or in a file that is mapped into it
         self._memory = torch.device("cpu")  # where they are
@@ -102,7 +104,7 @@ class LayerStore:
         if device.type != "cuda" or 2 * self.bytes_of(new) < torch.cuda.mem_get_info(device)[0]:
             self._memory = device
         missing = {self._key(sentence): sentence for sentence in new}
-        for path in sorted(self._folder.glob("*.safetensors")) if self._folder else ():
+        for path in sorted(self._folder.glob(NAMES)) if self._folder else ():
             self._look_up(path, missing)
         if missing:
             with use_threads(choose_threads(threads, "encode")) if device.type == "cpu" else nullcontext():
@@ -176,7 +178,7 @@ class LayerStore:
 def read_layers(path: Path, wanted: Container[str]) -> dict[str, Tensor]:
     """The layers of the wanted keys in a file, which is mapped into memory, so that another process may remove it.
 
-    A damaged file is removed.
+    A damaged file is removed; one that the system refuses to read stays.
     """
     layers: dict[str, Tensor] = {}
     try:
@@ -189,10 +191,14 @@ def read_layers(path: Path, wanted: Container[str]) -> dict[str, Tensor]:
                     layers[key] = numbers[start:end].view(shape)
                     if check != _check(key, layers[key]):
                         raise ValueError("its bytes have changed")
-    except UserError:
+    except UserError as error:
         with suppress(OSError):
-            path.unlink()  # unless there is none
-            console.print(f"{path} is damaged and was removed: its layers are computed again", highlight=False)
+            if refused := isinstance(error.__context__, OSError):  # safetensors has one kind, without a number
+                path.stat()  # unless there is none
+            else:
+                path.unlink()
+            why = "cannot be read" if refused else "is damaged and was removed"
+            console.print(f"{path} {why}: its layers are computed again", highlight=False)
         return {}
     if layers:
         with suppress(OSError):
@@ -207,7 +213,7 @@ def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) 
     with disk_errors(path):
         root.mkdir(parents=True, exist_ok=True)
         files = []
-        for each in root.glob("*/*.safetensors*"):  # unfinished ones, too
+        for each in (*root.glob(f"{HEX}/{NAMES}"), *root.glob(f"{HEX}/.{NAMES}.*")):  # unfinished ones, too
             with suppress(OSError):  # removed meanwhile
                 files.append((each.stat().st_mtime_ns, each.stat().st_size, each))
         files.sort()

@@ -1,17 +1,12 @@
-"""Checks of an encoder when it is loaded, and the code of one that is not of this installation."""
+"""Checks of an encoder when it is loaded."""
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import sha256_of
-from elmo_bench.base.json import digest
 
 TEXTS = (("a", "dog"), ("the", "dog", "saw", "a", "cat", "and", "a", "bird", "."), ("Anna", "lives", "here", "."))
 
@@ -70,18 +65,6 @@ def check_layers(encoder: Any, sentences: Sequence[Any], layers: Any, *, name: s
 def is_close(layers: Tensor, others: Tensor, *, slack: float) -> bool:
     """Whether vectors are equal within `slack`, or within `slack` of the largest number where that is above 1."""
     return bool((layers - others).abs().max() <= slack * max(1.0, float(layers.detach().abs().max())))
-
-
-def code_of(encoder: Any) -> str:
-    """A digest of the modules beside that of an encoder in a folder of `--include`, and of itself; else "".
-
-    The checksum of such an encoder may stay while its code changes.
-    """
-    file = getattr(sys.modules.get(type(encoder).__module__), "__file__", None) or ""
-    path = Path(file).resolve()
-    if not file or not any(path.is_relative_to(folder) for folder in include.folders):
-        return ""
-    return digest([[each.name, sha256_of(each)] for each in sorted(path.parent.glob("*.py")) if each.is_file()])
 
 
 def _is_here(value: object) -> bool:

@@ -40,9 +40,8 @@ def find(weights: str) -> Path:
         if more:
             path = repository(weights, files=(*TEXTS, *SAFE, *more))
     if not (path / "config.json").is_file():
-        raise UserError(
-            f"encoder.name={weights}: no config.json there. Give a model's folder, or user/repo on the Hub."
-        )
+        what = "no config.json there" if path.is_dir() else "no such folder"
+        raise UserError(f"encoder.name={weights}: {what}. Give a model's folder, or user/repo on the Hub.")
     if not weights_of(path):
         raise UserError(f"encoder.name={weights}: no weights there. Save the model again with save_pretrained.")
     return path

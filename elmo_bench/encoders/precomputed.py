@@ -184,7 +184,6 @@ def _paths(path: Path) -> list[Path]:
     else:
         paths = [path] if path.is_file() and path.suffix in ENDINGS else []
     if not paths:
-        raise UserError(
-            f"encoder.name={path}: no layers there. Give a file ({', '.join(ENDINGS)}) or a folder of them."
-        )
+        what = "no layers there" if path.exists() else "no such file or folder"
+        raise UserError(f"encoder.name={path}: {what}. Give a file ({', '.join(ENDINGS)}) or a folder of them.")
     return paths

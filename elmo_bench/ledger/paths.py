@@ -3,10 +3,8 @@
 The ledger's folder may itself be a link; below it no link is followed. A link that somebody put into a ledger (it may
 come from an archive) must not make a command read, write or delete outside of it.
 
-One process works on a run: several sweeps, and several machines, may share a ledger. The lock of a run is a `FileLock`
-of the package filelock, that is flock(2). It ends with the process, however that ends. A network disk passes it between
-machines if its server does (NFS from version 4, Lustre mounted with `flock`). A disk without flock refuses it, and the
-run ends in one line. The locked file says who holds the lock; filelock (from version 4) leaves its content alone.
+One process works on a run (`run_lock`): several sweeps, and several machines, may share a ledger. The locked file says
+who holds the lock.
 """
 
 import json
@@ -16,16 +14,16 @@ import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import refusal
+from elmo_bench.base.files import locked
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader
 from elmo_bench.ledger.record import Record, Spec
@@ -149,7 +147,6 @@ def list_runs(
     return Listing({run: runs[run] for run in sorted(runs)}, problems)
 
 
-PATIENCE = 0.2  # seconds: `holder_of` takes the lock for a moment
 MAX_BYTES = 2**20
 
 
@@ -183,20 +180,7 @@ def run_lock(paths: RunPaths, *, spec: Spec | None = None) -> Iterator[None]:
     """
     holder = Holder(spec=spec, seed=paths.seed, machine=platform.node(), pid=os.getpid())
     paths.refuse_links()
-    with ExitStack() as held:
-        try:
-            paths.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(paths.lock, timeout=PATIENCE, fallback_to_soft=False)
-            lock.acquire(poll_interval=0.01)
-            # Unlinked while held: filelock notices that the file has lost its name, so nobody locks one without a name.
-            held.callback(lock.release)
-            held.callback(paths.lock.unlink, missing_ok=True)
-            paths.lock.write_text(json.dumps(holder, default=str), encoding="utf-8")
-        except Timeout:
-            raise HeldElsewhere(paths) from None
-        except OSError as error:
-            why = UserError(f"{paths.lock}: cannot be locked ({error.strerror or error})")
-            raise refusal(error, paths.lock) or why from None
+    with locked(paths.lock, json.dumps(holder, default=str), held=HeldElsewhere(paths)):
         yield
 
 

@@ -137,6 +137,7 @@ class Environment(TypedDict):
     commit: str | None  # of this project; null outside a git checkout
     dirty: bool | None  # whether files outside results/ differed from the commit
     source: NotRequired[str]  # the end of the path of weights and vectors, if it is more than a name
+    code: NotRequired[dict[str, str]]  # a digest of the code of the `task` and the `encoder` that a folder included
 
 
 class Record(TypedDict):

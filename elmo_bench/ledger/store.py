@@ -93,11 +93,12 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
         raise UserError(f"{paths.record}: its outcomes are not those that it was made with. Run it again.")
     paths.refuse_links()
     packed = _pack(paths.outcomes, outcomes)
-    with atomic_write(paths.record) as record_file:
-        record_file.write(_json(record))
-        record_file.flush()  # a full disk shows before the outcomes are replaced
-        with atomic_write(paths.outcomes) as outcomes_file:
-            outcomes_file.write(packed)
+    with atomic_write(paths.record) as record_file, atomic_write(paths.outcomes) as outcomes_file:
+        for file, content in ((record_file, _json(record)), (outcomes_file, packed)):
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # a full disk shows before anything is replaced
+        paths.record.unlink(missing_ok=True)  # a kill from here on leaves no record, so that the run is made again
 
 
 def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:

@@ -15,7 +15,8 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,7 @@ class Encoded:
     targets: np.ndarray  # int32 [W]: the vocabulary id of each word, <UNK> for a word outside
     vocabulary: TargetVocabulary
     digest: str  # SHA-256 of the files' bytes, the tokeniser and the choice of the vocabulary
+    repeated: int = 0  # of a held-out text: how many of its sentences are in the training text
 
     @property
     def sentences(self) -> int:
@@ -180,13 +182,33 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
     )
 
 
+def encode_heldout(corpus: Corpus, text: Encoded, trained: Corpus) -> Encoded:
+    """Encode a held-out text with the vocabulary of the training text, and count the sentences of both.
+
+    Raises UserError for a file that is in both.
+    """
+    known = {Content(file).sha256: file for file in trained.files}
+    if same := [file for file in corpus.files if Content(file).sha256 in known]:
+        raise UserError(f"heldout={same[0]}: the text of corpus={known[Content(same[0]).sha256]}. Hold out other text.")
+    heldout = encode(corpus, text.vocabulary)
+    numbers = {word.tobytes(): number for number, word in enumerate(text.characters)}
+    renumbered = np.array([numbers.get(word.tobytes(), OUTSIDE) for word in heldout.characters], np.int32)
+    own = [each.tobytes() for each in np.split(renumbered[heldout.tokens], heldout.starts[1:-1])]
+    once, ends = {*own}, pairwise(text.starts.tolist())
+    seen = {sentence for start, end in ends if (sentence := text.tokens[start:end].tobytes()) in once}
+    repeated = sum(sentence in seen for sentence in own)
+    if repeated:
+        note(f"{repeated:,} of {len(own):,} held-out sentences are in the training text, which lowers perplexity")
+    return replace(heldout, repeated=repeated)
+
+
 def encode_once(corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int) -> Encoded:
     """`encode`, kept in a folder and read from there the next time, unless a byte of the text has changed."""
     if (path := folder / "text.safetensors").is_file():
         arrays, about = read_arrays(path)
         digest, _, counts = about.partition(" ")
         if digest == _digest(corpus, vocabulary):
-            return Encoded(**arrays, vocabulary=TargetVocabulary(parse_json(counts, path)), digest=digest)
+            return Encoded(**arrays, vocabulary=TargetVocabulary(parse_json(counts, path)), digest=digest)  # type: ignore[arg-type]
     encoded = encode(corpus, vocabulary)
     arrays = {name: getattr(encoded, name) for name in ("tokens", "starts", "characters", "targets")}
     write_arrays(path, arrays, f"{encoded.digest} {json.dumps(encoded.vocabulary)}")

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from elmo_bench.base.progress import Meter, console, progress
 from elmo_bench.pretraining.encode import Batch, Batches, Encoded
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
+from elmo_bench.spec.options import dotted, spelled
 from elmo_bench.training.optimisers import OPTIMISERS, construct
 
 BFLOAT16 = "bf16-mixed"
@@ -52,6 +53,8 @@ class Training:
         self.curve: list[list[float]] = []  # step, targets, the losses of both directions, learning rate
         self.unread: list[tuple[int, int, float, Tensor, Tensor]] = []  # steps whose losses are on the device
         self.before, self.started = 0.0, time.monotonic()
+        used: Any = OmegaConf.to_container(config.recipe, resolve=True)
+        self.recipes: list[tuple[int, dict[str, Any]]] = [(0, dotted(used, "recipe."))]  # each with its first step
         self.same = {  # in every run of a training
             "text": text.digest,
             "weights": weights,
@@ -66,6 +69,16 @@ class Training:
     def seconds(self) -> float:
         """Seconds of training, earlier runs included."""
         return self.before + time.monotonic() - self.started
+
+    @property
+    def changes(self) -> list[str]:
+        """What a resumed training changed of its recipe, and from which step."""
+        changes = []
+        for (_, old), (step, new) in pairwise(self.recipes):
+            keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+            told = (f"{key}={spelled(new.get(key))} (before: {spelled(old.get(key))})" for key in keys)
+            changes.append(f"from step {step + 1:,}: {', '.join(told)}")
+        return changes
 
     @property
     def done(self) -> float:
@@ -154,6 +167,7 @@ class Training:
             "seconds": self.seconds,
             "same": self.same,
             "curve": self.curve,
+            "recipes": self.recipes,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
         }
@@ -196,6 +210,10 @@ class Training:
             group.update(given)  # of this config: it may have others than the checkpoint
         self.step, self.read, self.number, self.index = state["place"]
         self.before, self.curve = state["seconds"], state["curve"]
+        [(_, now)], kept = self.recipes, state.get("recipes", self.recipes)  # checkpoints of earlier versions lack it
+        self.recipes = kept if kept[-1][1] == now else [*kept, (self.step, now)]
+        for change in self.changes[len(kept) - 1 :]:
+            console.print(f"the recipe has changed, {change}", highlight=False)
 
 
 def device_of(config: DictConfig) -> str:

@@ -7,6 +7,7 @@ Weights without a softmax (the published files) get a new one first, trained wit
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, remove_unfinished
+from elmo_bench.base.files import atomic_write, locked, remove_unfinished
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
@@ -24,7 +25,7 @@ from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import NoSoftmax, check_free, checksum_of, locate
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
-from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode, encode_once, shard_files
+from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode_heldout, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
 from elmo_bench.pretraining.network import (
     LanguageModel,
@@ -65,6 +66,13 @@ def check_options(config: DictConfig) -> None:
     if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:
         raise UserError("recipe.epochs=null: without recipe.steps and recipe.minutes. Give one of the three.")
     device_of(config)
+
+
+def alone(config: DictConfig) -> AbstractContextManager[None]:
+    """For `with`: a block in which no other process trains into the folder `out`. Raises UserError if one does."""
+    out = Path(str(config.out)).absolute()
+    held = UserError(f"out={config.out}: another process trains there now. Wait for its end, or give another out=.")
+    return locked(out.with_name(f".{out.name}.lock"), "", held=held)
 
 
 def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:
@@ -151,7 +159,7 @@ def _texts(config: DictConfig, vocabulary: TargetVocabulary | int, folder: Path)
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer) if config.heldout else None
     text = encode_once(corpus, folder, vocabulary)
-    return text, encode(heldout, text.vocabulary) if heldout else None
+    return text, encode_heldout(heldout, text, corpus) if heldout else None
 
 
 def save_trained(
@@ -203,6 +211,7 @@ def rows(training: Training) -> dict[str, str]:
         "softmax": f"{len(text.vocabulary):,} words",
         "read": f"{training.step:,} steps, {training.read:,} predictions in each direction, "
         f"{training.read / text.cells:.2f} passes over the text",
+        **({"changed": "; ".join(training.changes)} if training.changes else {}),
         "cost": f"{training.seconds / 60:.1f} minutes, {hardware}, {torch.get_num_threads()} threads, torch "
         f"{torch.__version__}",
     }

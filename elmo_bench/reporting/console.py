@@ -4,6 +4,7 @@ Tables are markdown that also reads well in a terminal. They have no verdicts, w
 `report` have them. `report` writes the published runs to a file of the package. Imports no pandas and no torch.
 """
 
+import re
 import shlex
 import shutil
 import sys
@@ -12,11 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from elmo_bench.base import include
+from elmo_bench.base.errors import redacted
+from elmo_bench.base.formula import measure
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
 from elmo_bench.reporting.rows import Row as Current
-from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec
 
 FILE = Path(__file__).parents[1] / "data" / "published.json"
@@ -28,26 +32,32 @@ LEDGER = Path("results/runs")  # of commands that name none
 
 
 def overviews(records: Sequence[Record]) -> Iterator[str]:
-    """Tasks by encoders: a table of test scores for each suite. A run without a record is a dash.
+    """Tasks by encoders: a table of test scores for each suite, then what a reader must know. Runs without one: a dash.
 
     Tasks and encoders are in the order of `records`. Changes that all runs have in common are in the title.
     """
-    hashes = [record["hash"] for record in records]
-    rows = sorted(select(records).rows, key=lambda row: hashes.index(row.newest["hash"]))
+    hashes, selection = [record["hash"] for record in records], select(records)
+    rows = sorted(selection.rows, key=lambda row: hashes.index(row.newest["hash"]))
     for suite in dict.fromkeys(row.spec.suite for row in rows):
         own = [row for row in rows if row.spec.suite == suite]
-        tasks = dict.fromkeys((row.spec.task, row.newest["metric"]) for row in own)
         varied = [(row, row.changes | row.spec.columns | {"size": row.spec.size}) for row in own]
         common = set.intersection(*(set(options.items()) for _, options in varied))
-        said = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
-        cells: dict[str, dict[str, str]] = {}
+        changed = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
+        labels, lines = dict[str, None](), dict[str, dict[str, str]]()
         for row, options in varied:
             rest = [f"{key}={value}" for key, value in options.items() if (key, value) not in common]
-            label = ", ".join([row.name, *rest])
-            cells.setdefault(label, {})[row.spec.task] = f"{row.summary('test')} {row.mark}".strip()
-        body = [[f"{task} ({metric})", *(own.get(task, "-") for own in cells.values())] for task, metric in tasks]
+            labels[label := ", ".join([row.name, *rest])] = None
+            for name, score in ((row.measure, row.summary("test")), ("macro-F1", row.macro_f1)):
+                if score is not None:
+                    lines.setdefault(f"{row.spec.task} ({name})", {})[label] = f"{score} {row.mark}".strip()
+        body = [[line, *(cells.get(label, "-") for label in labels)] for line, cells in lines.items()]
         note = f"\n\n{NOT_CONVERGED}" if any(row.mark for row in own) else ""
-        yield f"test scores on suite {suite}{f' ({said})' * bool(said)}:\n\n{fitted(['task', *cells], body)}{note}"
+        if suite not in choices("suite"):  # data of the user's own, of which the logs of the runs say this
+            said = dict.fromkeys(each for row in own for record in row.records for each in record["data"]["notes"])
+            note += "\n\nthe data:\n" + "\n".join(f"- {each}" for each in said)
+        title = f"test scores on suite {suite}{f' ({changed})' * bool(changed)}"
+        yield f"{title}:\n\n{fitted(['task', *labels], body)}{note}"
+    yield from selection.notes
 
 
 def markdown(header: Sequence[str], body: Sequence[Sequence[str]], *, words: Sequence[bool] = ()) -> str:
@@ -145,13 +155,22 @@ def verdict(score: float, seed: int, processor: str, row: Row) -> str:
 def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, dev, test = record["metric"], score_of(record, "dev"), score_of(record, "test")
+    main = measure(main, record["scores"]["test"]["overall"])
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
-def ending(record: Record, ledger: Path = LEDGER, *, made: bool = True) -> Iterator[str]:
+def already(record: Record, *more: str) -> str:
+    """The state of a run that was in the ledger, and what else is to be said of it."""
+    known = record["environment"].get("code", {})
+    edited = ["with other code than its folder has now"] * (known != {} and known != RunSpec(**record["spec"]).code)
+    return f"{', '.join(['already in the ledger', *more, *edited])} (overwrite=true runs it again)"
+
+
+def ending(record: Record, ledger: Path = LEDGER, *, options: Sequence[str] = (), made: bool = True) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next.
 
-    made: whether this command trained it; otherwise nothing is said of reproducing. ledger: for the commands in it.
+    made: whether this command trained it; otherwise nothing is said of reproducing. options: of the run, as they were
+    given. ledger: for the commands in it.
     """
     spec, epochs = record["spec"], record["epochs"]
     most = spec["settings"].get("task.training.epochs")
@@ -165,11 +184,17 @@ def ending(record: Record, ledger: Path = LEDGER, *, made: bool = True) -> Itera
     default = not RunSpec(**spec).label  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
-    yield "next:"
     there = [] if ledger == LEDGER else ["--ledger", str(ledger), "--out", f"{ledger}-report"]
-    last = shlex.join(["elmo-bench", "report", *there]), "tables and a page from all runs that are done"
-    for command, about in (default and _next(record, row, base, ledger)) or [last]:
-        yield f"  {command:<72} # {about}"
+    last = ["report", *there], "tables and a page from all runs that are done"
+    yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
+
+
+def next_lines(commands: Iterable[tuple[Sequence[str], str]]) -> Iterator[str]:
+    """Lines with commands, as a shell reads them here, and what each is for."""
+    folders = [word for folder in include.folders for word in (include.OPTION, str(folder))]
+    yield "next:"
+    for words, about in commands:
+        yield f"  {redacted(shlex.join(['elmo-bench', *folders, *words])):<72} # {about}"
 
 
 def _spread(row: Row) -> str:
@@ -185,21 +210,20 @@ def _baseline(record: Record) -> Row | None:
     return None if spec["encoder"] == BASELINE else next(fits, None)
 
 
-def _next(record: Record, row: Row | None, base: Row | None, ledger: Path) -> list[tuple[str, str]]:
+def _next(
+    record: Record, row: Row | None, base: Row | None, ledger: Path, options: Sequence[str]
+) -> list[tuple[list[str], str]]:
     """(a command, what it is for), after a default run; none for an encoder that a folder or a repository names."""
     spec: Mapping[str, object] = record["spec"]
-    if spec["encoder"] not in choices("encoder"):
+    if spec["encoder"] not in choices("encoder") or any(each.startswith("experiment=") for each in options):
         return []
     pair = [BASELINE, "elmo"] if spec["encoder"] == BASELINE else [BASELINE, str(spec["encoder"])]
-    suite = RunSpec(**record["spec"]).own_data or [f"suite={spec['suite']}"]
-    where = [f"task={spec['task']}", *([] if spec["suite"] == "open" else suite)]
-    where += [f"size={spec['size']}"] * (compose("config", where).size.name != spec["size"])
-    where += [f"ledger={ledger}"] * (ledger != LEDGER)
+    where = [each for each in options if re.split(r"[.=]", each)[0] not in ("encoder", "seed", "overwrite")]
+    where = [f"task={spec['task']}"] * all(not each.startswith("task=") for each in options) + where
     seeds = ",".join(map(str, range(SEEDS)))
-    sweep = shlex.join(["elmo-bench", "sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"])
+    sweep = ["sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"]
     minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0
     runs = f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
     own = [] if spec["suite"] == "open" else ["--suite", str(spec["suite"])]
     own += ["--ledger", str(ledger)] if ledger != LEDGER else []
-    compare = shlex.join(["elmo-bench", "compare", *pair[::-1], *own])
-    return [(sweep, runs), (compare, f"{pair[1]} minus {pair[0]}, its interval, a verdict")]
+    return [(sweep, runs), (["compare", *pair[::-1], *own], f"{pair[1]} minus {pair[0]}, its interval, a verdict")]

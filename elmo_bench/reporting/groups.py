@@ -82,7 +82,7 @@ class Group:
 
     @property
     def metric(self) -> str:
-        return "/".join(sorted({row.newest["metric"] for row in self.rows}))
+        return "/".join(sorted({row.measure for row in self.rows}))
 
     @property
     def measure(self) -> str:

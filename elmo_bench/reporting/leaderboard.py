@@ -10,8 +10,8 @@ from elmo_bench.reporting import cards, curves, encoders, layers, picture, slice
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
-from elmo_bench.reporting.rows import Row, Selection, minutes_of, of_newest_protocol
-from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores
+from elmo_bench.reporting.rows import Row, Selection, minutes_of, mixed_code, of_newest_protocol
+from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores, spread
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
@@ -170,6 +170,7 @@ def _runs(group: Group, gain: Gains, tested: Mapping[str, Gain]) -> Table:
         {
             "run": row.label,
             **scores(row, group.measure),
+            "test macro-F1": spread(row.macro_f1) if row.macro_f1 else None,
             **gain_cells(gains.get(row.anchor)),
             "trainable": number(row.newest["parameters"]["trainable"], ","),
             "minutes a run": number(row.minutes, ".1f"),
@@ -178,7 +179,8 @@ def _runs(group: Group, gain: Gains, tested: Mapping[str, Gain]) -> Table:
         for row in group.rows
     ]
     title = f"{group.any_amount.heading}, suite {group.suite}: all runs on {group.fraction or 'all of the data'}"
-    return make_table(f"{group.stem}-runs", title, lines, notes=[EXPLORATORY, spent(group.rows)], most=BEST)
+    notes = [EXPLORATORY, spent(group.rows), *mixed_code(group.rows)]
+    return make_table(f"{group.stem}-runs", title, lines, notes=notes, most=BEST)
 
 
 def spent(rows: Sequence[Row]) -> str:

@@ -15,6 +15,7 @@ from uuid import UUID
 import pandas as pd
 
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.include import include_given
 from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.gains import over_baseline
 from elmo_bench.reporting.rows import Row, score_of, select
@@ -43,23 +44,30 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     | `current` | false if a newer run with equal settings and other contents replaced it, as in reports |
     | `created` | when it finished, UTC |
 
-    Raises UserError if there is no such folder; warns of each file that was skipped.
+    An option with the name of another column is `option.NAME`. The folders of `$ELMO_BENCH_INCLUDE` are included; a run
+    of a task or an encoder that is in none has its hash as the label, and no gain.
+
+    Raises UserError if there is no such folder; warns of each file that was skipped, and of such runs.
     """
     check_exists(Path(ledger))
+    include_given([])
     read = read_all(Path(ledger), suite=suite, sums=True)
-    for problem in read.problems:
+    selection = select(read.records)
+    for problem in [*read.problems, *selection.unknown, *selection.notes]:
         warnings.warn(problem, stacklevel=2)
-    pairs, order = over_baseline(select(read.records).rows), ["suite", "task", "encoder", "label", "seed", "hash"]
+    pairs, order = over_baseline(selection.rows), ["suite", "task", "encoder", "label", "seed", "hash"]
+    older = {row.newest["hash"] for row, _ in selection.superseded}
     means = {row.newest["hash"]: base.summary("test").mean for row, base in pairs if base}
     names = {row.newest["hash"]: row.name for row, _ in pairs}
-    frame = pd.DataFrame([_run(r, means.get(r["hash"]), names.get(r["hash"])) for r in read.records])
+    runs = [_run(r, means.get(r["hash"]), names.get(r["hash"]), r["hash"] not in older) for r in read.records]
+    frame = pd.DataFrame(runs)
     return frame.sort_values(order, ignore_index=True) if len(frame) else frame
 
 
-def _run(record: Record, baseline: float | None, name: str | None) -> dict[str, Any]:
+def _run(record: Record, baseline: float | None, name: str | None, current: bool) -> dict[str, Any]:
     spec, where, cost = RunSpec(**record["spec"]), record["environment"], record["cost"]
     test, counts = score_of(record, "test"), record["data"]["counts"]
-    return {
+    columns = {
         **{"suite": spec.suite, "task": spec.task, "encoder": name or spec.encoder, "size": spec.size},
         **{key: record[key] for key in ("hash", "seed")},  # type: ignore[literal-required]
         "label": spec.label,
@@ -78,10 +86,10 @@ def _run(record: Record, baseline: float | None, name: str | None) -> dict[str, 
         "data": str((spec.contents or {}).get("data", ""))[:12],
         **{key: where[key] for key in ("cpu", "device", "threads", "precision", "commit")},  # type: ignore[literal-required]
         "torch": where["packages"].get("torch"),
-        "current": name is not None,
+        "current": current,
         "created": record["created"],
-        **spec.changes,
     }
+    return columns | {f"option.{key}" if key in columns else key: value for key, value in spec.changes.items()}
 
 
 def write_logs(rows: Iterable[Row], path: Path) -> None:

@@ -4,12 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan, nan
 from statistics import fmean
 from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import measure
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.significance import Summary, summarise
+from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec, converged
 from elmo_bench.spec.settings import invented
@@ -115,6 +118,17 @@ class Row:
         return summarise(self.scores(split).values())
 
     @property
+    def measure(self) -> str:
+        """What its main score is called."""
+        return measure(self.newest["metric"], self.newest["scores"]["test"]["overall"])
+
+    @property
+    def macro_f1(self) -> Summary | None:
+        """On test, over seeds; None if its metric has none."""
+        own = [record["scores"]["test"]["overall"].get("macro_f1", nan) for record in self.records]
+        return None if any(map(isnan, own)) else summarise(own)
+
+    @property
     def minutes(self) -> float:
         """What one of its runs takes, the mean."""
         return fmean(map(minutes_of, self.records))
@@ -135,6 +149,7 @@ class Selection(NamedTuple):
     rows: list[Row]
     superseded: list[tuple[Row, Row]]  # (old, new)
     unknown: list[str]  # a line for each task and encoder whose runs are left out, as it is not installed here
+    notes: list[str]  # lines on runs that do not compare: on another file of the same name, and `mixed_code`
 
 
 def score_of(record: Record, split: str) -> float:
@@ -173,11 +188,34 @@ def select(records: Iterable[Record]) -> Selection:
         older += [(row, same[-1]) for row in same[:-1]]
     rows.sort(key=lambda row: (row.spec.suite, row.spec.task, -row.summary("test").mean, row.label, row.newest["hash"]))
     older.sort(key=lambda pair: (pair[0].spec.suite, pair[0].spec.task, pair[0].label, pair[0].newest["hash"]))
+    replaced = {
+        f"{row.spec.task} on suite {row.spec.suite}: runs on an earlier file of this name are left out. If it is "
+        "another file, and no older version, make its runs with a name of their own: suite.name=NAME."
+        for row, newer in older
+        if reads_own_data(row.spec.task) and row.basis.data != newer.basis.data
+    }
     left_out = [
         f"task {task}, encoder {encoder}: {count} run{'s' * (count > 1)} left out, since {why}."
         for (task, encoder, why), count in sorted(unknown.items())
     ]
-    return Selection(rows, older, left_out)
+    return Selection(rows, older, left_out, [*sorted(replaced), *mixed_code(rows)])
+
+
+def mixed_code(rows: Iterable[Row]) -> list[str]:
+    """A line for each run, and for each task of comparable runs, that different code in an included folder made."""
+    made: dict[object, set[str]] = defaultdict(set)
+    names: dict[object, str] = {}
+    for row in rows:
+        names |= {row.anchor: f"{row.spec.task} {row.label}", row.basis: f"{row.spec.task} on suite {row.spec.suite}"}
+        for code in (record["environment"].get("code", {}) for record in row.records):
+            made[row.anchor] |= {*filter(None, [code.get("encoder")])}
+            made[row.basis] |= {*filter(None, [code.get("task")])}
+    return [
+        f"{names[key]}: the code of the {'encoder' if isinstance(key, str) else 'task'} changed between these runs, so "
+        "their scores do not compare. Make the older ones again: overwrite=true."
+        for key, digests in made.items()
+        if len(digests) > 1
+    ]
 
 
 def _told_apart(rows: Sequence[Row]) -> list[Row]:

@@ -12,11 +12,12 @@ from elmo_bench.reporting.gains import formula_of, over_baseline, tested
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.reporting.table import ROW, Line, Table, interval, make_table, number, seeds, spread
+from elmo_bench.reporting.table import ROW, Cell, Line, Table, interval, make_table, number, seeds, spread
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
 
 WHOLE = "all of test"
+FEWEST = 10  # decisions or gold units of a slice with an interval
 TITLES = {
     WHOLE: WHOLE,
     "unseen": "a word unseen in training",
@@ -68,9 +69,9 @@ def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Ite
         ours, theirs = slices[row.anchor][name], slices[baseline.anchor][name] if baseline else {}
         scores, other = ([how.score_of(outcomes) for outcomes in arm.values()] for arm in (ours, theirs))
         gold, whole = (how.gold_of(next(iter(slices[row.anchor][part].values()))) for part in (name, WHOLE))
-        bounds = None
+        bounds = Cell("too few") if theirs and gold < FEWEST else None
         with suppress(UserError):  # a single seed, other units, too few of them
-            bounds = interval(tested(ours, theirs, how, (scores, other)).interval) if theirs else None
+            bounds = bounds or (interval(tested(ours, theirs, how, (scores, other)).interval) if theirs else None)
         yield {
             ROW: row,
             "task": group.heading,

@@ -7,9 +7,11 @@ import copy
 import inspect
 import itertools
 import json
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,13 +28,16 @@ from elmo_bench.encoders.checks import TEXTS
 from elmo_bench.runner.data import Splits, data_digest, words_of
 from elmo_bench.runner.evaluate import check_outcomes
 from elmo_bench.runner.prepare import build_head, build_indexer, build_stores, lexicon_of, load_frozen
+from elmo_bench.spec.config import CONF, task_yaml
 from elmo_bench.spec.names import load_encoder, task_class
+from elmo_bench.spec.options import guess
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.contracts import Data, Metric
 from elmo_bench.training.module import HeadTraining, predictions_of, scores_of
 
 FEW, OTHERS = 4, 12  # examples that a head is trained on, and others
+MOST = 100  # examples with another gold
 STEPS, RATE = 400, 0.01  # of Adam, after which the loss of the few is half of what it was
 
 
@@ -138,6 +143,70 @@ def check_batches(trial: Trial) -> str:
                 "Mask padding (batch['text'].mask), and give predictions in the order of the batch."
             )
     return "a prediction does not depend on its batch"
+
+
+def check_gold(trial: Trial) -> str:
+    """No prediction follows from the gold of its example, and a gold that train lacks can be in dev and test.
+
+    The gold of a dataclass is replaced, field by field, by the gold of an example as long as it.
+    """
+    tried, dev = 0, trial.splits["dev"]
+    for number, (example, predicted) in enumerate(zip(trial.others, trial.predict(trial.others), strict=True), 1):
+        for other in _with_other_gold(example, dev):
+            tried += 1
+            if trial.predict([other]) != [predicted]:
+                raise UserError(
+                    f"Head.predict: example {number} of dev has another prediction when its gold alone is another. "
+                    "Read the gold in loss alone."
+                )
+    known = {word for example in trial.splits["train"] for word in re.findall(r"\w+", repr(example.gold))}
+    for example in [*dev, *trial.splits["test"]]:
+        if (new := {*re.findall(r"\w+", repr(example.gold))} - known) and tried < MOST:
+            known |= new
+            try:
+                trial.predict([example])
+            except (ValueError, KeyError, IndexError) as error:
+                raise UserError(
+                    f"Head.collate: {type(error).__name__} ({error}) for the gold {example.gold!r:.60}, which train "
+                    "lacks. Give it any number: a head cannot predict it."
+                ) from error
+            tried += 1
+    return f"no prediction follows from the gold ({tried} other golds tried)"
+
+
+def _with_other_gold(example: Any, others: Iterable[Any]) -> Iterator[Any]:
+    """The example with the label, or the label of each token, of the first other of the same lengths, if any.
+
+    Any other gold may also say what is to be predicted, such as of which tokens.
+    """
+    for other in others if is_dataclass(example) else ():
+        if other.gold != example.gold and [*map(len, other.texts)] == [*map(len, example.texts)]:
+            for field in fields(example):
+                gold = getattr(other, field.name)
+                tags = isinstance(gold, tuple | list) and len(gold) in map(len, other.texts)
+                if not all(isinstance(each, str | int) for each in (gold if tags else [gold])):
+                    continue
+                with suppress(Exception):  # a class may refuse values that do not fit each other
+                    made: Any = replace(example, **{field.name: gold})
+                    if made.texts == example.texts and made.gold != example.gold:
+                        yield made
+            return
+
+
+def check_training(trial: Trial) -> str:
+    """The options of the training are known, and its optimiser and schedule can be made of them."""
+    task = trial.spec.task
+    for part in ("training", "report", "mix", "vectors"):
+        known = {key for path in (CONF / "task").glob("*.yaml") for key in task_yaml(path.stem).get(part) or {}}
+        if wrong := sorted((task_yaml(task).get(part) or {}).keys() - known):
+            raise UserError(
+                f"conf/task/{task}.yaml: {part}.{wrong[0]}: nothing reads it{guess(wrong[0], known)}. Remove it, or "
+                f"give one of: {', '.join(sorted(known))}."
+            )
+    training = trial.spec.part("task.training")
+    optimizer, schedule = training.get("optimizer") or {}, training["schedule"]
+    HeadTraining(trial.head, trial.metric, optimizer, {}, schedule).configure_optimizers()
+    return f"trained by {optimizer['name']} for {training['epochs']} epochs"
 
 
 def check_data(data: Data, splits: Splits, again: Splits) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 import torch
 from pydantic import Field
@@ -54,6 +54,7 @@ class About(TypedDict):
     vocabulary: dict[str, list[str] | Annotated[int, Field(gt=0, le=1_000_000)]]  # labels, or how many there are
     lexicon: Lexicon
     encoders: dict[str, str]  # `Frozen.checksums`
+    attempt: NotRequired[str]  # of the record; heads of earlier versions lack it
 
 
 class KeptHead(NamedTuple):
@@ -84,20 +85,29 @@ def read_head(path: Path) -> KeptHead:
         return KeptHead(tensors, about)
 
 
-def predict(record_file: Path, text: Path, out: Path, *, weights: str | None = None, vectors: str | None = None) -> int:
+def predict(
+    record_file: Path, text: Path, out: Path, *columns: str, weights: str | None = None, vectors: str | None = None
+) -> int:
     """Write the predictions of a record's head for a file in its task's native format; the number of examples.
 
-    `weights` and `vectors` say where the frozen parts are; needed if the record does not name published ones. Raises
-    UserError, also if they are not the ones that the head was trained with.
+    `columns`: options such as `data.text=body`, in place of the record's. `weights` and `vectors` say where the frozen
+    parts are; needed if the record does not name published ones. Raises UserError, also if they are not the ones that
+    the head was trained with.
     """
     keep_inputs(out, (text, record_file))
     record = ledger.read_record(record_file)
     spec = RunSpec(**record["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
     kept = read_head(head_file)
-    if kept.about["spec"] != record["spec"]:
-        raise UserError(f"{head_file}: the head of another run than {record_file}")
+    if kept.about["spec"] != record["spec"] or kept.about.get("attempt", record["attempt"]) != record["attempt"]:
+        raise UserError(f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}")
     usual, setup = installed(spec)
+    named = dict(each.removeprefix("data.").partition("=")[::2] for each in columns)
+    known = [key for key in OWN_COLUMNS if key in setup.data]
+    if wrong := [key for key, name in named.items() if key not in known or not name]:
+        fit = ", ".join(f"data.{key}=COLUMN" for key in known) or "none"
+        raise UserError(f"data.{wrong[0]}: not the option of a column of task={spec.task}. It has: {fit}")
+    setup = replace(setup, data=setup.data | named)
     data = build_data(spec, setup)
     examples = data.read_file(text)
     words = set(words_of(examples))

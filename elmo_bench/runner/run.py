@@ -85,7 +85,10 @@ def record(
     setup, history, splits = prepared.setup, trained.history, prepared.splits
     spec: Any = prepared.spec.to_json()
     head: Any = trained.module.head
-    about = About(spec=spec, vocabulary=trained.vocabulary, lexicon=trained.lexicon, encoders=prepared.frozen.checksums)
+    about = About(
+        spec=spec, vocabulary=trained.vocabulary, lexicon=trained.lexicon, encoders=prepared.frozen.checksums,
+        attempt=attempt,
+    )  # fmt: skip
     kept = write_head(paths.work / "head.safetensors", KeptHead(head.state_dict(), about))
     frozen = sum(encoder.parameters for encoder in prepared.frozen.encoders.values())
     made: Any = {
@@ -120,6 +123,7 @@ def record(
             "precision": str(spec["settings"]["trainer.precision"]),
             "kernels": kernels_used(),
             **({"source": setup.source} if setup.source else {}),
+            **({"code": prepared.code} if prepared.code else {}),
         },
         "created": ledger.now(),
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.formula import Formula
+from elmo_bench.base.include import code_of
 
 MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
     "Data": ("schema", "ending", "read", "files", "canonical", "vocabulary", "read_file", "write"),
@@ -70,8 +71,8 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
             except TypeError as error:
                 raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
             encoder = load(**options)
-            checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
-            if checks.code_of(encoder):
+            if code_of("encoders", kind):
+                checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
                 checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
             return encoder
     raise UserError(

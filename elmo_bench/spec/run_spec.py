@@ -14,6 +14,7 @@ from typing import Any, Self
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
@@ -94,6 +95,13 @@ class RunSpec:
         shared = {key: value for key, value in self.part("encoder").items() if key not in ("words", "vectors")}
         return parts_of(shared.pop("contextual") | shared)
 
+    @property
+    def code(self) -> dict[str, str]:
+        """Digests of today's code of the `task` and the `encoder`, where an included folder has them. Not in the hash:
+        a comment would change it."""
+        encoder = "".join(code_of("encoders", str(own.get("kind"))) for own in self.encoders().values())
+        return {part: own for part, own in (("task", code_of("tasks", self.task)), ("encoder", encoder)) if own}
+
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
         return self._base()[1]
@@ -167,12 +175,8 @@ class RunSpec:
             f"{'' if key in known or is_option(key, config) else '+'}{key}={value}"
             for key, value in self.changes.items()
         ]
-        return shlex.join(["elmo-bench", "run", *options, *self.own_data, *changes, f"seed={seed}"])
-
-    @property
-    def own_data(self) -> list[str]:
-        """The options that name files of the user's own, by their last component, and their columns."""
-        return [f"{key}={spelled(value)}" for key, value in self.settings.items() if key.removeprefix("data.") in OWN]
+        own = [f"{key}={spelled(value)}" for key, value in self.settings.items() if key.removeprefix("data.") in OWN]
+        return shlex.join(["elmo-bench", "run", *options, *own, *changes, f"seed={seed}"])
 
     def _base(self) -> tuple[tuple[str, ...], "RunSpec"]:
         """The options that name the default run, and its spec."""

@@ -7,6 +7,7 @@ An option without effect on a run is left out: λ where no weights are learned, 
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from math import inf, nextafter
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,12 @@ def invented(settings: Mapping[str, Any]) -> str:
     """
     for key, value in settings.items():
         fits, known = _FITS.get(key), _SETTING.fullmatch(key) and not (_PATHS.fullmatch(key) and "/" in str(value))
-        if not known or (fits and not (key in _NULL if value is None else fits(value))):
+        above = [*accumulate(key.split("."), "{}.{}".format)][:-1]
+        if (
+            not known
+            or any(part in settings and part != "mix" for part in above)
+            or (fits and not (key in _NULL if value is None else fits(value)))
+        ):
             return f"{key:.60}={value!s:.60}"
     return ""
 

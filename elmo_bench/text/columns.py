@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.files import is_packed, open_text, read_lines
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
@@ -60,27 +60,29 @@ Row = tuple[int, list[str]]  # line number from 1, cells
 
 
 @reader
-def read_columns(path: Path, *, columns: int | None = None, boundary: str | None = None) -> Iterator[list[Row]]:
-    """The sentences of a file, each a list of rows; empty sentences are skipped.
+def read_columns(
+    path: Path, *, columns: int | None = None, boundary: str | None = None, comment: re.Pattern[str] | None = None
+) -> Iterator[list[Row]]:
+    """The sentences of a file, each a list of rows; empty sentences, and lines that `comment` matches, are skipped.
 
     Every row has `columns` cells (None: as many as the first row, at least two). Only spaces and tabs separate cells,
     so a token may contain other white space, such as a no-break space; escapes are undone. A line
     whose first cell is `boundary` ends a sentence and is skipped. Raises UserError with file and line.
     """
 
-    def rows() -> Iterator[Row]:
-        count = columns
-        for number, line in read_lines(path):
-            cells = cells_of(line)
-            if not cells or cells[0] == boundary:
-                yield number, []
-                continue
-            count = count or max(2, len(cells))
-            if len(cells) != count:
-                raise UserError(f"{path}:{number}: expected {count} columns, found {len(cells)}. Fix this line.")
-            yield number, [unescaped(cell) for cell in cells]
+    count = columns
 
-    return sentences(rows())
+    def row(number: int, line: str) -> Row:
+        nonlocal count
+        cells = cells_of(line)
+        if not cells or cells[0] == boundary:
+            return number, []
+        count = count or max(2, len(cells))
+        if len(cells) != count:
+            raise UserError(f"{path}:{number}: expected {count} columns, found {len(cells)}. Fix this line.")
+        return number, [unescaped(cell) for cell in cells]
+
+    return sentences(every((each for each in read_lines(path) if not (comment and comment.match(each[1]))), row))
 
 
 def cells_of(line: str) -> list[str]:

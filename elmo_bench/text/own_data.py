@@ -4,6 +4,8 @@ What is guessed is noted.
 """
 
 import random
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +13,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, TABLES
 from elmo_bench.text.columns import unescaped
@@ -22,11 +24,11 @@ USUAL = {  # names of columns, best first
     "text": ("text", "sentence", "review", "content", "document", "comment", "tweet", "question"),
     "label": ("label", "labels", "class", "category", "sentiment", "gold_label", "gold", "target"),
     "tokens": ("tokens", "words", "form"),
-    "tags": ("tags", "ner_tags", "labels", "pos_tags", "gold"),
+    "tags": ("tags", "ner_tags", "labels", "pos_tags", "gold", "upos"),
     "premise": ("premise", "sentence1", "text1", "question1", "first", "text_a"),
     "hypothesis": ("hypothesis", "sentence2", "text2", "question2", "second", "text_b"),
 }
-MOST_LABELS = 1000
+MOST_LABELS, SHOWN = 1000, 12  # labels of a column, and of a note
 SHARE, MOST_HELD_OUT, SEED = 0.2, 2000, 0  # of dev and of test where they are cut from the rest
 GOLD, PREDICTED = "gold", "predicted"  # columns of a file of predictions
 
@@ -63,6 +65,7 @@ class OwnData:
     parts: tuple[str, ...]  # of an example, keys of USUAL: texts, and last the gold
     unit = "rows"
     endings: tuple[str, ...] | None = TABLES  # of the files of a folder that it reads; None: all but .md
+    plain = True  # whether each label is an answer, as those of spans are not
 
     def __init__(
         self,
@@ -88,13 +91,15 @@ class OwnData:
             more = {split: f" and {len(own) - 1} more" if len(own) > 1 else "" for split, own in paths.items()}
             note(f"files: {', '.join(f'{split}={own[0].name}{more[split]}' for split, own in paths.items())}")
         rows = {split: [row for path in own for row in self.read_rows(path)] for split, own in paths.items()}
-        return cut_missing(self.examples_of(rows), self.stratum)
+        splits = cut_missing(self.examples_of(rows), self.stratum)
+        self.check_labels(splits)
+        return splits
 
     def read_file(self, path: Path) -> list[Any]:
         """The examples of one file, whose gold may be missing. Raises UserError."""
         rows = self.read_rows(path)
         names = self.names(rows, gold=False)
-        examples = [self.example(row, names, f"{path}, row {number}") for number, row in enumerate(rows, 1)]
+        examples = self.every_example(rows, names, str(path))
         if empty := [number for number, example in enumerate(examples, 1) if not all(example.texts)]:
             raise UserError(f"{path}, row {empty[0]}: no text. Remove the row, or give it one.")
         return examples
@@ -125,6 +130,10 @@ class OwnData:
         unknown = label is None or (isinstance(label, float) and isnan(label))  # which pandas writes for a missing one
         return Labelled(texts, None if unknown else str(label).strip() or None, row)
 
+    def every_example(self, rows: Sequence[Row], names: Mapping[str, str], where: str) -> list[Any]:
+        """The examples of all rows, as `example` makes them. Raises UserError."""
+        return every(enumerate(rows, 1), lambda number, row: self.example(row, names, f"{where}, row {number}"))
+
     def text(self, cell: Any, where: str) -> tuple[str, ...]:
         """The tokens of a cell: raw text, or a list of tokens. Raises UserError."""
         if isinstance(cell, list) and all(isinstance(token, str) for token in cell):
@@ -134,7 +143,7 @@ class OwnData:
         return tuple(map(unescaped, self.cut(cell or "")))
 
     def labels_of(self, example: Any) -> Sequence[str]:
-        """The labels of an example, for what `check_labels` counts."""
+        """The labels of an example, as `check_labels` counts them."""
         return (example.gold,)
 
     def stratum(self, example: Any) -> str:
@@ -172,7 +181,7 @@ class OwnData:
         names = self.names(next(iter(splits.values())))
         examples: dict[str, list[Any]] = {}
         for split, rows in splits.items():
-            read = [self.example(row, names, f"{split}, row {number}") for number, row in enumerate(rows, 1)]
+            read = self.every_example(rows, names, split)
             kept = [each for each in read if each.gold and all(each.texts)]
             empty = sum(not all(each.texts) for each in read)
             for count, lacking in ((empty, "no text"), (len(read) - len(kept) - empty, f"no {self.parts[-1]}")):
@@ -184,22 +193,45 @@ class OwnData:
                     "split out: data.train=FILE"
                 )
             examples[split] = kept
-        self.check_labels(examples, names[self.parts[-1]])
+        self.column = names[self.parts[-1]]
         return examples
 
-    def check_labels(self, examples: Mapping[str, Sequence[Any]], column: str) -> None:
-        """Note the labels that occur once. Raises UserError for labels that are none, and for a single one."""
-        labels = Counter(label for own in examples.values() for each in own for label in self.labels_of(each))
+    def check_labels(self, splits: Mapping[str, Sequence[Any]]) -> None:
+        """Note the labels and their counts, those that may be one or occur once, and texts that have several.
+
+        Raises UserError for labels that are none, and for a single one.
+        """
+        of = {split: Counter(label for each in own for label in self.labels_of(each)) for split, own in splits.items()}
+        labels = sum(of.values(), Counter[str]())
         if len(labels) > MOST_LABELS:
             raise UserError(
-                f"{column}: {len(labels):,} different values, of which at most {MOST_LABELS:,} can be labels. "
+                f"{self.column}: {len(labels):,} different values, of which at most {MOST_LABELS:,} can be labels. "
                 f"Name another column: data.{self.parts[-1]}=COLUMN"
             )
-        if len({tag for own in examples.values() for each in own for tag in getattr(each, "tags", (each.gold,))}) < 2:
-            raise UserError(f"{column}: the only label is {min(labels)}, so there is nothing to learn.")
+        if len({tag for own in splits.values() for each in own for tag in getattr(each, "tags", (each.gold,))}) < 2:
+            raise UserError(f"{self.column}: the only label is {min(labels, default='O')}, so nothing can be learned.")
+        listed = ", ".join(f"{label:.40} ({count:,})" for label, count in labels.most_common(SHOWN))
+        more = f" and {len(labels) - SHOWN:,} more" if len(labels) > SHOWN else ""
+        [(top, count)] = of["test"].most_common(1) or [("", 0)]
+        chance = f"; always {top:.40} is right for {100 * count / (of['test'].total() or 1):.2f} % of test"
+        note(f"{len(labels):,} labels: {listed}{more}{chance if self.plain else ''}")
+        alike = defaultdict(list)
+        for label in sorted(labels):
+            spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+            alike[re.sub(r"^0*(\d+?)(\.0+)?$", r"\1", spelt)].append(f"{label:.40}")
+        if several := [" and ".join(map(repr, same)) for same in alike.values() if len(same) > 1]:
+            which = "; ".join(several[:SHOWN])
+            note(f"labels that only case, white space or the form of a number distinguish: {which}. Make them one")
         if once := sorted(label for label, count in labels.items() if count == 1):
             listed = f"{', '.join(once[:5])}{' …' if len(once) > 5 else ''}"
             note(f"labels that occur once, which no head can both learn and show: {len(once):,} ({listed})")
+        for split, own in splits.items():
+            golds = defaultdict(set)
+            for each in own:
+                golds[each.texts].add(each.gold)
+            if torn := sum(len(golds[each.texts]) > 1 for each in own):
+                which = f"{torn:,} of {len(own):,} {self.unit}"
+                note(f"{split}: {which} occur with other labels too, so no head can be right about all of them")
 
     def reads(self, path: Path) -> bool:
         """Whether a file of a folder may hold data, by its name."""

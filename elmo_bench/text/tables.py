@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.downloads import offline
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
@@ -27,6 +27,7 @@ from elmo_bench.text.columns import line_of
 
 LARGEST = 2**30  # bytes of a file, and characters of an unpacked one; more takes more memory than a run should
 MOST_ROWS, BATCH = 5_000_000, 1024  # of a Parquet file
+SEPARATORS = {";": "semicolons", "\t": "tabs"}
 Row = dict[str, Any]  # cell by column
 NAMES = {  # of the files of a split, as words in their names
     "train": {"train", "training"},
@@ -141,23 +142,29 @@ def _csv(path: Path) -> list[Row]:
     lines = io.StringIO(f"{text}\n", newline="").readlines()  # a CR alone ends a line, too, as in files of old programs
     if not lines[0].strip():
         raise UserError(f"{path}: the first line is empty. It must have the names of the columns.")
-    separator = "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
+    if named := re.fullmatch(r"(?i)sep=([,;|\t])\s*", lines[0]):  # Excel's first line
+        lines[0] = "\n"
+    separator = named[1] if named else "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
     if separator != "," and ending_of(path) == ".csv":
-        note(f"columns are separated by {'semicolons' if separator == ';' else 'tabs'}", path)
+        note(f"columns are separated by {SEPARATORS.get(separator, separator)}", path)
     csv.field_size_limit(LARGEST)
     table = csv.reader(lines, delimiter=separator, strict=True)
-    rows, start = [], 1  # the line that a row begins in
+    written, start = list[tuple[int, list[str]]](), 1  # rows, with the lines that they begin in
     try:
-        names = [name.strip() for name in next(table)]
-        _check_names(path, names)
-        start = table.line_num + 1
         for cells in table:
-            if cells and len(cells) != len(names):
-                raise UserError(f"{path}:{start}: {len(cells)} cells in {len(names)} columns. Fix this row.")
-            rows += [dict(zip(names, cells, strict=True))] if cells else []
+            written += [(start, cells)] if cells else []
             start = table.line_num + 1
     except csv.Error as error:
         raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
+    names = [name.strip() for name in written[0][1]] if written else []
+    _check_names(path, names)
+
+    def row(start: int, cells: list[str]) -> Row:
+        if len(cells) != len(names):
+            raise UserError(f"{path}:{start}: {len(cells)} cells in {len(names)} columns. Fix this row.")
+        return dict(zip(names, cells, strict=True))
+
+    rows = every(written[1:], row)
     if quoted := sum(any("\t" in cell or "\n" in cell for cell in row.values()) for row in rows if separator == "\t"):
         note(f"rows with tabs or line ends in quoted cells: {quoted:,}", path)
     return rows
@@ -173,7 +180,7 @@ def _json(path: Path) -> list[Row]:
     if lines and lines[0][1].lstrip().startswith("["):  # one list of objects
         rows = [(1, row) for row in parse_json("\n".join(line for _, line in lines), str(path))]
     else:
-        rows = [(number, parse_json(line, f"{path}:{number}")) for number, line in lines]
+        rows = every(lines, lambda number, line: (number, parse_json(line, f"{path}:{number}")))
     if wrong := [number for number, row in rows if not isinstance(row, dict)]:
         raise UserError(f"{path}:{wrong[0]}: not an object with names and values. Fix this line.")
     return [row for _, row in rows]

@@ -49,10 +49,10 @@ LETTERS = {"BIO": "BI", "IOB1": "BI", "BIOES": "BIES", "BILOU": "BILU"}  # of ea
 def scheme_of(sequences: Iterable[Sequence[str]]) -> str | None:
     """The scheme of all sentences of a corpus: a key of LETTERS, or None for plain tags, such as parts of speech.
 
-    None if a tag is neither O nor a letter, a hyphen and a type, if the letters are of two schemes, or if there are no
-    tags. The letters alone distinguish BIOES and BILOU. In IOB1, some I-X continues no chunk; in BIO, each does.
+    It is the scheme in which the fewest tags are `misfits`. None if a tag is neither O nor a letter, a hyphen and a
+    type, if the letters are of two schemes, or if there are no tags.
     """
-    sequences = list(sequences)
+    sequences, counts = list(sequences), dict[str, int]()
     tags = {tag for sequence in sequences for tag in sequence}
     try:
         used = {split_tag(tag, "BIESLU")[0] for tag in tags} - {"O"}
@@ -60,9 +60,23 @@ def scheme_of(sequences: Iterable[Sequence[str]]) -> str | None:
         return None
     if not tags:
         return None
-    if used <= {*"BI"}:
-        return "BIO" if all(to_bio(sequence) == [*sequence] for sequence in sequences) else "IOB1"
-    return next((scheme for scheme in ("BIOES", "BILOU") if used <= {*LETTERS[scheme]}), None)
+    for scheme in (scheme for scheme, letters in LETTERS.items() if used <= {*letters}):
+        counts[scheme] = sum(len(misfits(sequence, scheme)) for sequence in sequences)
+        if not counts[scheme]:
+            break
+    return min(counts, key=counts.__getitem__, default=None)
+
+
+def misfits(tags: Sequence[str], scheme: str) -> list[int]:
+    """The places of the tags that the scheme writes otherwise for the same chunks. Raises ValueError as `to_bio`."""
+    written = bio = to_bio(tags, scheme)
+    if scheme == "IOB1":
+        pairs = pairwise(["O", *bio])
+        written = [f"I{tag[1:]}" if tag[0] == "B" and tag[2:] != last[2:] else tag for last, tag in pairs]
+    elif scheme != "BIO":
+        letters = str.maketrans("UL", "SE" if scheme == "BIOES" else "UL")
+        written = [tag[0].translate(letters) + tag[1:] for tag in bio_to_bioul(bio)]
+    return [place for place, (one, other) in enumerate(zip(tags, written, strict=True)) if one != other]
 
 
 def to_bio(tags: Sequence[str], scheme: str = "BIO") -> list[str]:

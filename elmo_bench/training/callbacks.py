@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_bench.base.files import write_checkpoint
+from elmo_bench.base.formula import measure
 from elmo_bench.base.progress import Clock, kernels_used, progress, used
 
 
@@ -205,11 +206,11 @@ class ShowProgress(Callback):
         self.meter.advance(batch["token count"], f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}")
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
-        name = module.metric.main
+        name, overall = module.metric.main, module.scores["overall"]
         self.meter.say(
             f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
             f"loss {trainer.callback_metrics['loss']:.3f}  "
-            f"dev {name} {module.scores['overall'][name]:.2f}  {self.meter.tokens_per_second:,.0f} tokens/s"
+            f"dev {measure(name, overall)} {overall[name]:.2f}  {self.meter.tokens_per_second:,.0f} tokens/s"
         )
 
     def teardown(self, trainer: pl.Trainer, module: Any, stage: str) -> None:

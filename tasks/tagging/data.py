@@ -13,10 +13,13 @@ from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.data import BOUNDARY, RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
 from elmo_bench.text.columns import NO_GOLD, cells_of, escaped, read_columns, tokens_of
-from elmo_bench.text.own_data import OwnData
+from elmo_bench.text.own_data import SHOWN, OwnData
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table, write_table
-from elmo_bench.text.tags import TaggedSentence, scheme_of, to_bio
+from elmo_bench.text.tags import TaggedSentence, misfits, scheme_of, to_bio
+from elmo_bench.text.token_labels import UNKNOWN, read_conllu
 
+CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.]+ = )")  # of CoNLL-U, and of MultiCoNER
 _LISTED = re.compile(r"""\[(['"]).*\1\]""", re.DOTALL)  # as pandas writes a list to CSV
 
 
@@ -45,12 +48,18 @@ class Data(OwnData):
         check_file(path)
         if ending_of(path) in TABLES:
             return read_table(path)
-        first = next((cells for _, line in read_lines(path) if (cells := cells_of(line)) and cells[0] != BOUNDARY), [])
+        filled = (cells_of(line) for _, line in read_lines(path) if not COMMENT.match(line))
+        first = next((cells for cells in filled if cells and cells[0] != BOUNDARY), [])
         rows: list[Row] = []
-        for lines in read_columns(path, columns=max(len(first), 1), boundary=BOUNDARY):
-            tokens, tags = ([cells[place] for _, cells in lines] for place in (0, -1))
-            known = len(first) > 1 and set(tags) != {NO_GOLD}
-            rows.append({"tokens": tokens, "tags": tags if known else None})
+        if len(first) == len(CONLLU) and re.fullmatch(r"1(-\d+)?", first[0]):
+            for lines in read_conllu(path):
+                columns = map(list, zip(*(cells for _, cells in lines), strict=True))
+                rows.append({name: own for name, own in zip(CONLLU, columns, strict=True) if {*own} - {*UNKNOWN}})
+        else:
+            for lines in read_columns(path, columns=max(len(first), 1), boundary=BOUNDARY, comment=COMMENT):
+                tokens, tags = ([cells[place] for _, cells in lines] for place in (0, -1))
+                known = len(first) > 1 and set(tags) != {NO_GOLD}
+                rows.append({"tokens": tokens, "tags": tags if known else None})
         if not rows:
             raise UserError(f"{path}: no sentences. Each line must have a token and its tag.")
         return rows
@@ -70,18 +79,23 @@ class Data(OwnData):
     def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Sentence]]:
         """The sentences of each split; spans in BIO, whatever their scheme. Raises UserError for a tag in no scheme."""
         examples = super().examples_of(splits)
-        scheme, sentences = in_bio([*chain(*examples.values())])
+        scheme, sentences = in_bio(written := [*chain(*examples.values())])
         tags = {tag for each in sentences for tag in each.tags}
         if scheme is None and "O" in tags and (in_one := {tag for tag in tags if tag != "O" and scheme_of([[tag]])}):
             odd = min(tags - in_one - {"O"}, default="letters of two")
             raise UserError(f"tags: {odd}: not in one scheme (BIO, IOB1, BIOES, BILOU) with {min(in_one)}. Use one.")
-        note(f"tags: {f'spans in {scheme}, read as BIO' if scheme else 'plain, a label for each token'}")
+        numbers = "" if any(not tag.isdecimal() for tag in tags) else "; numbers, of which no spans are known"
+        note(f"tags: {f'spans in {scheme}, read as BIO' if scheme else f'plain, a label for each token{numbers}'}")
+        wrong = [(each, place) for each in written for place in misfits(each.tags, scheme)] if scheme else []
+        if wrong:
+            named = "; ".join(f"{each.tags[k]} of “{' '.join(each.tokens[k : k + 4])}”" for each, k in wrong[:SHOWN])
+            note(f"tags that do not fit {scheme}: {len(wrong):,}, read as conlleval does: {named}")
         self.plain = scheme is None
         rest = iter(sentences)
         return {split: [next(rest) for _ in own] for split, own in examples.items()}
 
     def labels_of(self, example: Sentence) -> Sequence[str]:
-        return [tag.partition("-")[2] or tag for tag in example.tags]
+        return example.tags if self.plain else [tag[2:] for tag in example.tags if tag.startswith("B-")]
 
     def stratum(self, example: Sentence) -> str:
         """Whether a sentence has more than one tag: splits have the same share of sentences without a span."""

@@ -12,11 +12,13 @@ import elmo_bench.encoders
 import elmo_bench.tasks
 from elmo_bench.__main__ import main
 from elmo_bench.base import include as include_module
+from elmo_bench.ledger import read_all
+from elmo_bench.reporting.rows import select
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from tests.runs import ROOT, printed
+from tests.runs import ROOT, printed, small
 
 ENCODER = printed("README.md", "encoders/length.py")
 YAML = printed("README.md", "conf/encoder/length.yaml")
@@ -78,6 +80,51 @@ def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
     assert capsys.readouterr().err.startswith(
         f"elmo-bench: $ELMO_BENCH_INCLUDE: {tmp_path}/none: no folder with tasks/"
     )
+
+
+def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tmp_path, forgotten, capsys):
+    """The code of an encoder is its module and those that it names; a comment would change a hash for nothing."""
+    encoders, runs = tmp_path / "mine" / "encoders", tmp_path / "runs"
+    options = [*small(f"ledger={runs}", encoder="length"), "data.max_train=20", "task.training.epochs=1", *include]
+
+    def made(seed, code, *others):
+        for name, text in (("length.py", code), *others):
+            (encoders / name).write_text(text)
+        sys.modules.pop("elmo_bench.encoders.length", None)
+        assert main(["run", f"seed={seed}", *options]) == 0
+        return capsys.readouterr().out
+
+    made(0, ENCODER)
+    made(1, ENCODER, ("another.py", "x = 1"))
+    assert "with other code" not in made(0, ENCODER)
+    first, second = read_all(runs).records
+    assert first["environment"]["code"].keys() == {"encoder"}
+    assert first["environment"]["code"] == second["environment"]["code"]
+    assert select([first, second]).notes == []
+    made(2, ENCODER.replace("float(len(word))", "2 * float(len(word))"))
+    assert "already in the ledger, with other code than its folder has now (" in made(0, ENCODER + "# another\n")
+    assert len({record["hash"] for record in read_all(runs).records}) == 1
+    said = "the code of the encoder changed between these runs, so their scores do not compare."
+    assert main(["sweep", "seed=0,2", *options]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["report", "--ledger", str(runs), "--out", str(tmp_path / "page"), *include]) == 0
+    assert said in capsys.readouterr().err
+    assert any(said in page.read_text() for page in (tmp_path / "page").glob("*.*"))
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("name", ["tasks/ner/data.py", "encoders/hf.py", "conf/encoder/elmo.yaml"])
+def test_a_name_of_the_installation_is_refused(tmp_path, capsys, name):
+    """Its own task, encoder or config would be read instead."""
+    (path := tmp_path / name).parent.mkdir(parents=True)
+    path.write_text("")
+    (tmp_path / "encoders").mkdir(exist_ok=True)
+    (tmp_path / "encoders" / "__init__.py").write_text("")
+    assert main(["--include", str(tmp_path), "status", "task=ner"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"elmo-bench: --include {tmp_path}: {name} has the name of ") and said.count("\n") == 1
+    path.unlink()
+    assert main(["--include", str(tmp_path), "status", "task=ner"]) == 0
 
 
 @pytest.mark.usefixtures("forgotten")

@@ -1,15 +1,19 @@
 """`pretrain`, `finetune` and `evaluate` as a user calls them, on a tiny corpus."""
 
+import io
 import json
 import shutil
+from contextlib import redirect_stdout
 
 import pytest
 import torch
 from huggingface_hub import ModelCard
+from omegaconf import OmegaConf
 
 from elmo_bench.__main__ import main
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.weights import load_bilm
+from elmo_bench.pretraining.trainer import alone
 from tests.pretraining.corpora import made_up, overrides, write
 from tests.runs import GOLDEN
 
@@ -26,7 +30,9 @@ def trained(tmp_path_factory):
         lines = (line.replace("the ", "some ").replace(".", "now .") for line in lines)
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     more = (f"heldout={folder}/heldout.txt", "licence=cc0-1.0", "recipe.steps=80")
-    assert main(["pretrain", *overrides(folder, folder / "out", *more)]) == 0
+    with redirect_stdout(io.StringIO()) as said:
+        assert main(["pretrain", *overrides(folder, folder / "out", *more)]) == 0
+    (folder / "said.txt").write_text(said.getvalue(), encoding="utf-8")
     return folder
 
 
@@ -52,6 +58,12 @@ def test_pretrain_leaves_weights_softmax_vocabulary_and_a_card_with_what_evaluat
     assert float(said) == pytest.approx(found["average"], abs=0.006)
     encoder = ElmoEncoder.from_pretrained(str(out))
     assert encoder.encode([["the", "cats", "sleep", "."]])[0].shape == (3, 4, 16)
+
+
+def test_what_is_next_compares_the_weights_with_those_that_ship(trained):
+    said = (trained / "said.txt").read_text(encoding="utf-8")
+    assert f"  elmo-bench sweep task=ner encoder=elmo encoder.weights=mini,{trained}/out seed=0,1,2 " in said
+    assert "  elmo-bench compare elmo --encoder elmo encoder.weights=out " in said
 
 
 def test_finetune_goes_on_from_the_weights_and_their_vocabulary(trained, tmp_path, capsys):
@@ -82,6 +94,17 @@ def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(train
     assert (tmp_path / "tuned" / "softmax.safetensors").is_file()
     assert main(["evaluate", f"weights={GOLDEN}", f"corpus={trained}/dev.txt"]) == 2
     assert "no softmax next to these weights" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["pretrain", "finetune weights=mini"])
+def test_two_trainings_into_one_folder_are_refused(tmp_path, capsys, command):
+    """Each would write checkpoints over those of the other."""
+    write(tmp_path)
+    with alone(OmegaConf.create({"out": str(tmp_path / "out")})):
+        assert main([*command.split(), f"corpus={tmp_path}/part-0.txt", f"out={tmp_path}/out"]) == 2
+    said = f"out={tmp_path}/out: another process trains there now. Wait for its end, or give another out=.\n"
+    assert capsys.readouterr().err.endswith(said)
+    assert {path.name for path in tmp_path.iterdir()} == {"part-0.txt", "part-1.txt", "heldout.txt"}
 
 
 @pytest.mark.parametrize(

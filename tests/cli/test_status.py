@@ -33,6 +33,12 @@ def status(ledger, capsys):
     return status
 
 
+def test_the_ledger_may_be_named_as_for_the_other_commands(ledger, tmp_path, capsys):
+    put(other := tmp_path / "my runs", "task=ner", "encoder=glove", "seed=0")
+    assert main(["status", "--ledger", str(other), "encoder=glove", "seed=0,1", f"ledger={ledger}"]) == 0
+    assert "2 runs: 1 done (1 converged), 1 missing" in capsys.readouterr().out
+
+
 def put(ledger, *options, versions=(), weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0, dev=None):
     """The record of a run of today's config, without the run."""
     config = compose("config", list(options))

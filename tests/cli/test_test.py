@@ -73,7 +73,7 @@ def test_what_the_pages_show_keeps_the_contract(folder, capsys):
     code, lines = checked(folder, capsys)
     assert [line for line in lines if not line.startswith("ok ")] == []
     assert code == 0
-    assert len(lines) == 15
+    assert len(lines) == 17
 
 
 BROKEN = [  # module, what is replaced, by what, and what the line says
@@ -94,6 +94,13 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("head", 'batch["gold"])', 'batch["gold"]) + 9', "on the same 4 examples. Look at what collate gives"),
     ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
     ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
+    ("head", "in self(batch).argmax(dim=1).tolist()", 'in batch["gold"].tolist()', "when its gold alone is another"),
+    ("mytask.yaml", "test: test.txt", "test: train.txt", "task=mytask: test has the same examples as train"),
+    ("mytask.yaml", "epochs: 10", "epochs: -1", "task.training.epochs=-1: give a whole number from 1"),
+    ("mytask.yaml", "epochs: 10", "epochs: 10\n  pacience: 1", "training.pacience: nothing reads it (did you mean"),
+    ("mytask.yaml", "name: adam", "name: adman", "task.training.optimizer.name=adman: unknown name"),
+    ("mytask.yaml", "name: linear", "name: liner", "task.training.schedule.name=liner: unknown name"),
+    ("head", " if each.gold in self.labels else 0", "", "Head.collate: ValueError ('odd' is not in list) for the gold"),
     ("metric", "100 * float(", "50 * float(", "Metric, by accuracy: outcomes on test: they add up to"),
     ("metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
 ]  # fmt: skip
@@ -103,8 +110,11 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
 def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, broken):
     """Of encoders alone or of tasks alone."""
     module, old, new, said = broken
-    [path] = folder.rglob(f"{module}.py")
+    [path] = folder.rglob(module if "." in module else f"{module}.py")
     other = "task" if path.parent.name == "encoders" else "encoder"
+    if said.startswith("Head.collate"):
+        with (folder / "mydata" / "test.txt").open("a") as file:
+            file.write("odd\tword .\n")
     for unused in (f"conf/{other}", f"{other}s"):
         shutil.rmtree(folder / unused)
     text = path.read_text()

@@ -71,6 +71,20 @@ def test_changed_bytes_are_computed_again(filled, capsys):
     assert capsys.readouterr().err.count("damaged") == len(shards(filled))
 
 
+def test_a_file_that_the_system_refuses_is_not_removed(filled, monkeypatch, capsys):
+    """Its content may be good: permissions, or a disk that is away for a moment."""
+    names = {path: path.stat().st_ino for path in shards(filled)}
+
+    def refuse(path, framework):
+        raise FileNotFoundError(f"No such file or directory: {path}")  # what safetensors says of a lack of permission
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "safe_open", refuse)
+        assert all(cache.read_layers(path, {}) == {} for path in names)
+    assert capsys.readouterr().err.count("cannot be read: its layers are computed again") == len(names)
+    assert {path: path.stat().st_ino for path in shards(filled)} == names
+
+
 def test_what_another_process_evicts_can_still_be_read(filled):
     store = LayerStore(encoder := WordEncoder(), mode="disk", folder=filled)
     store.fill(TEXTS)
@@ -101,6 +115,22 @@ def test_the_least_recently_used_go_first(folder):
     assert fill(parts[0], "words") == 0
     assert fill(parts[2], "words") == 0
     assert fill(parts[1], "other") > 0
+
+
+def test_files_of_others_in_the_folder_are_not_removed(folder):
+    """`store.folder=.`: no room is made by removing a model or a data set."""
+    theirs = [folder / "model" / "model.safetensors", folder / "own" / f"{'a' * 32}.safetensors"]
+    for path in theirs:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x")
+        os.utime(path, (0, 0))
+    store = LayerStore(WordEncoder(), mode="disk", folder=folder)
+    store.max_gb = 2.5 * store.bytes_of(TEXTS) / 1e9
+    store.fill(TEXTS)
+    other = LayerStore(WordEncoder(checksum="other"), mode="disk", folder=folder, max_gb=store.max_gb)
+    other.fill(TEXTS)
+    assert len(other._kept) == len(TEXTS)
+    assert all(path.is_file() for path in theirs)
 
 
 @pytest.mark.parametrize("where", ["from the start", "no folder"])

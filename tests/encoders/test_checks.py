@@ -9,8 +9,8 @@ import torch
 import elmo_bench.encoders
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.checks import check_encoder
+from elmo_bench.runner.prepare import build_stores
 from elmo_bench.spec.names import load_encoder
 from tests.word_encoder import WordEncoder
 
@@ -97,7 +97,10 @@ def test_an_included_encoder_is_checked_when_it_is_loaded(included):
 
 def test_layers_of_included_code_that_changed_are_not_read_again(included, tmp_path):
     for value in (1.0, 2.0, 1.0):
-        store = LayerStore(included(value), mode="disk", folder=tmp_path / "layers")
+        setup = SimpleNamespace(
+            encoders={"": {"kind": "included_here"}}, store={"mode": "disk", "folder": tmp_path / "layers"}
+        )
+        [store] = build_stores(setup, {"": included(value)}).values()
         store.fill([("a", "b")])
         assert store.batch([("a", "b")]).tolist() == [[[[value], [value]]]]
     assert len([*(tmp_path / "layers").iterdir()]) == 2

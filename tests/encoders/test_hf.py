@@ -81,7 +81,9 @@ def test_code_in_pickled_weights_never_runs(folder, tmp_path):
 def test_other_folders_are_refused(folder, tmp_path):
     bare = with_tensors(folder, tmp_path / "bare", dict)
     (bare / "model.safetensors").unlink()
-    for weights, said in ((bare, "no weights there"), (tmp_path, "no config.json there")):
+    for weights, said in (
+        (bare, "no weights there"), (tmp_path, "no config.json there"), ("./modle", "no such folder"),
+    ):  # fmt: skip
         with pytest.raises(UserError, match=said) as error:
             HfEncoder(weights=str(weights))
         assert "\n" not in str(error.value)

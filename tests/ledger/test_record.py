@@ -3,12 +3,13 @@
 import inspect
 import math
 import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, read_all, read_outcomes, read_record, record, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, read_record, record, write_record
 from tests.ledger.records import OUTCOMES
 
 TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
@@ -80,6 +81,27 @@ def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, ch
     with pytest.raises(UserError, match=said):
         write_record(RunPaths.of(tmp_path, make_record()), broken, OUTCOMES)
     assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("kill", [0, 1])
+def test_a_killed_overwrite_leaves_the_old_run_or_none(make_record, tmp_path, monkeypatch, kill):
+    """Without a record a sweep makes the run again. `kill`: at which of the two replacements of a file."""
+    paths = RunPaths.of(tmp_path, old := make_record())
+    write_record(paths, old, OUTCOMES)
+    outcomes = {"correct": np.array([0, 0, 1])}
+    replace, replaced = Path.replace, []
+
+    def killed(path, target):
+        if len(replaced) == kill:
+            raise KeyboardInterrupt
+        replaced.append(target)
+        return replace(path, target)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "replace", killed)
+        write_record(paths, make_record(test=1.0, outcomes=digest_of(outcomes)), outcomes)
+    if paths.record.exists():
+        assert read_record(paths.record)["outcomes"] == digest_of(read_outcomes(paths))
 
 
 def test_a_failure_of_an_older_version_is_no_run(make_record, tmp_path):

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining import loop
 from elmo_bench.pretraining.network import perplexity
-from tests.pretraining.corpora import curve, encoded, made_up, train, write
+from elmo_bench.pretraining.trainer import rows
+from tests.pretraining.corpora import curve, encoded, made_up, overrides, train, write
 
 
 @pytest.fixture
@@ -91,6 +93,25 @@ def test_a_resumed_training_has_the_options_that_it_is_given(corpus, killed):
     killed(5, "checkpoint_minutes=0")
     resumed = train(corpus, corpus / "killed", "checkpoint_minutes=0", "recipe.optimizer.weight_decay=0.5")
     assert {group["weight_decay"] for group in resumed.optimizer.param_groups} == {0.5}
+    assert resumed.changes == ["from step 6: recipe.optimizer.weight_decay=0.5 (before: 0.01)"]
+    again = train(corpus, corpus / "killed", "recipe.optimizer.weight_decay=0.5", "recipe.steps=70")
+    assert rows(again)["changed"] == f"{resumed.changes[0]}; from step 61: recipe.steps=70 (before: 60)"
+
+
+def test_a_held_out_text_is_not_the_training_text(corpus, capsys):
+    """The same file under another name is refused; sentences of both are counted, and the card has the number."""
+    copy = corpus / "copy.txt"
+    copy.write_bytes((corpus / "part-1.txt").read_bytes())
+    with pytest.raises(UserError, match=r"heldout=.*copy\.txt: the text of corpus=.*part-1\.txt\. Hold out other text"):
+        train(corpus, corpus / "out", f"heldout={copy}")
+    assert not (corpus / "out" / "checkpoints").exists()
+    first = (corpus / "part-0.txt").read_text().splitlines()[0]
+    copy.write_text(f"{first}\n{first}\ndogs sing unheard .\nthe unheard .\n")
+    options = overrides(corpus, corpus / "out", f"heldout={copy}", "recipe.steps=2")
+    assert main(["pretrain", *options]) == 0
+    assert "2 of 4 held-out sentences are in the training text" in " ".join(capsys.readouterr().err.split())
+    card = (corpus / "out" / "README.md").read_text()
+    assert "| perplexity, copy.txt (2 of its sentences are in the training text) |" in card
 
 
 @pytest.mark.parametrize("name", ["README.md", "options.json", "weights.hdf5"])

@@ -32,6 +32,22 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
     assert [cells(one)[-1][0] for one in overviews(made[:2])] == ["sst5 (accuracy)"]
 
 
+def test_a_sweep_over_data_of_ones_own_says_what_is_known_of_them_once(tmp_path):
+    made = [
+        add(tmp_path, "classification", encoder, seed, suite="mine") for encoder in ("none", "elmo") for seed in (0, 1)
+    ]
+    for record in made:
+        record["data"]["notes"] = ["2 labels: a (3), b (1)", f"encoder of {record['spec']['encoder']}"]
+        record["scores"]["test"]["overall"]["macro_f1"] = 40.0 + record["seed"]
+    [table] = overviews(made)
+    assert table.endswith("the data:\n- 2 labels: a (3), b (1)\n- encoder of none\n- encoder of elmo")
+    lines = {line[0]: line[1:] for line in cells(table) if line[0].startswith("classification (")}
+    assert [*lines] == ["classification (accuracy)", "classification (macro-F1)"]
+    assert all(cell.startswith("40.50 ± 0.71") for cell in lines["classification (macro-F1)"])
+    [table] = overviews([add(tmp_path, "ner", "none", 0)])
+    assert "the data:" not in table
+
+
 def test_runs_of_two_sizes_are_two_columns(tmp_path):
     [table] = overviews([add(tmp_path, "ner", "glove", 0, size=size) for size in ("cpu", "paper")])
     assert cells(table)[2] == ["task", "glove, size=cpu", "glove, size=paper"]
@@ -85,7 +101,8 @@ def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):
 
 def test_nothing_is_published_of_another_suite(publish):
     publish(row("elmo", 40.0), row("glove", 33.0))
-    text = "\n".join(ending(run("suite=paper", "encoder=glove")))
+    options = ["suite=paper", "encoder=glove"]
+    text = "\n".join(ending(run(*options), options=options))
     assert "published" not in text
     assert "sweep task=ner suite=paper encoder=glove,elmo seed=0,1,2" in text
     assert "--suite paper" in text
@@ -93,14 +110,24 @@ def test_nothing_is_published_of_another_suite(publish):
 
 def test_after_a_run_on_data_of_ones_own_the_next_command_names_the_file(publish):
     publish(row("glove", 33.0))
-    text = "\n".join(ending(run("task=tagging", "data.file=some/where/visits", "data.tags=entities", "encoder=glove")))
-    own = "sweep task=tagging data.file=visits data.tags=entities encoder=glove,elmo seed=0,1,2"
-    assert own in text and "compare elmo glove --suite visits" in text
+    options = ["task=tagging", "data.file=some/where/visits", "data.tags=entities", "encoder=glove", "suite.name=x"]
+    text = "\n".join(ending(run(*options), options=options))
+    own = "sweep task=tagging data.file=some/where/visits data.tags=entities suite.name=x encoder=glove,elmo seed=0,1,2"
+    assert own in text and "compare elmo glove --suite x" in text
+
+
+def test_the_next_commands_have_the_included_folders(publish, tmp_path, monkeypatch):
+    publish(row("glove", 33.0))
+    monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path])
+    lines = [*ending(run("encoder=elmo"), options=["encoder=elmo", "suite.weights=../my elmo", "seed=3"])]
+    assert f"elmo-bench --include {tmp_path} sweep task=ner 'suite.weights=../my elmo' encoder=" in lines[-2]
+    assert f"elmo-bench --include {tmp_path} compare elmo glove" in lines[-1]
 
 
 def test_the_next_commands_are_about_the_same_ledger_and_size(publish):
     publish(row("glove", 33.0))
-    text = "\n".join(ending(run("encoder=elmo", "size=paper"), Path("demo/runs")))
+    options = ["encoder=elmo", "size=paper", "ledger=demo/runs"]
+    text = "\n".join(ending(run(*options[:-1]), Path("demo/runs"), options=options))
     assert "sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo" in text
     assert "compare elmo glove --ledger demo/runs" in text
     text = "\n".join(ending(run("encoder=elmo", "place=both"), Path("demo/runs")))

@@ -10,12 +10,14 @@ import pytest
 import elmo_bench
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
-from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_hash, write_record
 from elmo_bench.reporting import console
 from elmo_bench.reporting.console import Row, verdict
 from elmo_bench.reporting.findings import findings
 from elmo_bench.reporting.page import START
 from elmo_bench.spec.experiments import experiments
+from elmo_bench.spec.run_spec import _composed
+from tests.ledger.records import OUTCOMES
 from tests.reporting.ledgers import add, full
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +44,33 @@ def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
     assert glove.gain.isna().all() and first.converged and first.minutes == 1.5
     pivot = frame[frame.current].pivot_table(index="task", columns="encoder", values="test")
     assert pivot.loc["ner", "glove"] == pytest.approx(glove.test.mean())
+
+
+def test_no_option_replaces_a_column(tmp_path):
+    add(tmp_path, "ner", "elmo", 0, settings={"test": 99.9, "suite": "mine"})
+    frame = elmo_bench.results(tmp_path)
+    assert frame.suite.tolist() == ["open"] and frame.test.tolist() != ["99.9"]
+    assert frame["option.test"].tolist() == ["99.9"] and frame["option.suite"].tolist() == ["mine"]
+
+
+def test_the_folders_of_the_environment_are_included(tmp_path, make_record, monkeypatch):
+    """Without its folder, a run is listed by its hash, and a warning names the folder's option."""
+    monkeypatch.setattr("elmo_bench.base.include.folders", [])
+    conf = tmp_path / "mine" / "conf" / "task"
+    conf.mkdir(parents=True)
+    (conf / "mytask.yaml").write_text((ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: mytask", 1))
+    spec = add(tmp_path / "runs", "ner", "glove", 0)["spec"] | {"task": "mytask"}
+    record = make_record(spec=spec, hash=run_hash(spec))
+    write_record(RunPaths.of(tmp_path / "runs", record), record, OUTCOMES)
+    with pytest.warns(UserWarning, match="task mytask, encoder glove: 1 run left out.*--include FOLDER"):
+        frame = elmo_bench.results(tmp_path / "runs")
+    assert [*zip(frame.task, frame.label, frame.current, strict=True)] == [
+        ("mytask", f"run {record['hash']}", True), ("ner", "", True),
+    ]  # fmt: skip
+    monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "mine"))
+    _composed.cache_clear()
+    assert [*elmo_bench.results(tmp_path / "runs").label] == ["", ""]
+    _composed.cache_clear()
 
 
 def test_a_damaged_record_is_a_warning_and_a_missing_folder_an_error(tmp_path):

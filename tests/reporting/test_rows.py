@@ -7,6 +7,7 @@ import pytest
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, read_all, write_record
+from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.gains import over_baseline
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.run_spec import RunSpec
@@ -117,6 +118,29 @@ def test_newer_weights_of_one_folder_replace_older_ones(tmp_path, rows):
     assert [row.label for row in rows()] == ["mybert"]
 
 
+def test_two_files_of_one_name_are_named(tmp_path):
+    """A run knows the name of its file and the digest of its examples: a newer version, or another file."""
+    old, new = (
+        add(
+            tmp_path,
+            "classification",
+            "glove",
+            0,
+            suite="reviews",
+            data=data,
+            created=f"2026-01-0{data}T00:00:00+00:00",
+        )
+        for data in (1, 2)
+    )
+    selection = select([old, new])
+    assert [row.newest for row in selection.rows] == [new]
+    [line] = selection.notes
+    assert line.startswith("classification on suite reviews: runs on an earlier file of this name are left out. If it")
+    assert line.endswith("suite.name=NAME.")
+    [_, note] = overviews([old, new])
+    assert note == line
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_record):
     add(tmp_path, "ner", "glove", 0)
@@ -126,7 +150,9 @@ def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_re
     assert [row.spec.task for row in selection.rows] == ["ner"]
     [line] = selection.unknown
     assert line.startswith("task mine, encoder ") and line.endswith("Give its folder: --include FOLDER.")
-    assert [*elmo_bench.results(tmp_path).label] == [f"run {RunSpec(**record['spec']).hash}", ""]  # sorted by task
+    with pytest.warns(UserWarning, match="task mine, encoder "):
+        frame = elmo_bench.results(tmp_path)
+    assert [*frame.label] == [f"run {RunSpec(**record['spec']).hash}", ""]  # sorted by task
     for command in (["report", "--out", str(tmp_path / "out")], ["compare", "glove", "elmo"]):
         main([*command, "--ledger", str(tmp_path)])
         assert line in capsys.readouterr().err

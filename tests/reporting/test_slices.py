@@ -50,6 +50,7 @@ def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path, compared):
     assert [line["score"].split()[0] for line in lines] == ["40.00", "60.00", "50.00", "100.00", "37.50", "50.00"]
     assert [line["gain over glove"] for line in lines] == ["", "+20.00", "", "+50.00", "", "+12.50"]
     assert all(bool(line["95 %"]) == (line["encoder"] == "elmo") for line in lines)
+    assert [line["95 %"] == "too few" for line in lines if line["encoder"] == "elmo"] == [False, True, True]
 
 
 def test_outcomes_that_cannot_be_read_are_named_below(tmp_path, compared):

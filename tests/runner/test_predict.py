@@ -202,6 +202,20 @@ def test_contradictory_settings_are_one_line(stranger, few, tmp_path, capsys, ch
     assert code == 0 or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
 
 
+def test_a_head_belongs_to_the_seed_of_its_record_if_it_says_so(stranger, few, tmp_path, capsys):
+    """Heads of earlier versions do not say it."""
+    file = stranger(change_about=lambda about: about.pop("attempt"))
+    assert main(["predict", str(file), str(few), str(tmp_path / "out"), *WITH_BOTH]) == 0
+    record = json.loads(file.read_text(encoding="utf-8")) | {"attempt": "0" * 32, "seed": 1}
+    shutil.rmtree(file.with_suffix(""))
+    file.unlink()
+    file = stranger()
+    file.write_text(json.dumps(record), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["predict", str(file), str(few), str(tmp_path / "out"), *WITH_BOTH]) == 2
+    assert "head.safetensors: the head of another run or seed than " in capsys.readouterr().err
+
+
 STRANGE = ("https://example.org/elmo_weights.hdf5", "/etc/passwd", "user/repo", "models")
 NAMED = "are not published ones. Say where they are: --"
 

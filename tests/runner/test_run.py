@@ -83,7 +83,8 @@ def test_the_kept_head_holds_what_was_trained_and_nothing_frozen(finished, ledge
     assert sum(sizes.values()) == finished["parameters"]["trainable"]
     assert not [name for name in sizes if "bilm" in name or "table" in name or "encoder" in name]
     assert about["spec"] == finished["spec"]
-    assert about.keys() == {"spec", "vocabulary", "lexicon", "encoders"}
+    assert about.keys() == {"spec", "vocabulary", "lexicon", "encoders", "attempt"}
+    assert about["attempt"] == finished["attempt"]
     assert about["encoders"] == {"": finished["spec"]["contents"]["weights"]}
 
 

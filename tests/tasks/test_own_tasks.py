@@ -251,6 +251,26 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
         capsys.readouterr()
 
 
+def test_predict_takes_the_names_of_columns(tmp_path, capsys):
+    options = ("task=classification", *OWN["classification"], "task.training.least_steps=null")
+    record = run_small(tmp_path / "runs", *options, "task.training.epochs=1", encoder="none")
+    assert any(" of test" in each for each in record["data"]["notes"])
+    path, new, out = (
+        RunPaths.of(tmp_path / "runs", record).record,
+        write(tmp_path / "new.csv", "body\na dog\n"),
+        str(tmp_path / "out.csv"),
+    )
+    assert main(["predict", str(path), new, out]) == 2
+    assert "Name one: data.text=COLUMN" in capsys.readouterr().err
+    assert main(["predict", str(path), new, out, "data.text=body"]) == 0
+    for option in ("data.tags=body", "body", "data.text="):
+        assert main(["predict", str(path), new, out, option]) == 2
+        assert (
+            "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
+            in capsys.readouterr().err
+        )
+
+
 def test_files_of_predictions_are_scored_as_spans_in_the_scheme_of_their_gold(tmp_path):
     metric = task_class("tagging", "metric")()
     scored = {}

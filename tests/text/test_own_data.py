@@ -67,6 +67,8 @@ FORMS = {
     "h.parquet": as_parquet({name: [row[name] for row in ROWS] for name in ("text", "label")}),
     "i.csv": CSV.removesuffix("\n") + "\n\n",
     "j.csv": CSV.replace("text,label", "text, label "),
+    "l.csv": "sep=;\n" + CSV.replace("text,label", "text;label").replace('",bad', '";bad').replace('",good', '";good'),
+    "m.csv": "SEP=,\r\n" + CSV,
     "k.csv": CSV.replace("label\n", "label\r").replace("bad\n", "bad\r").replace("good\n", "good\r"),
 }
 
@@ -77,6 +79,7 @@ def test_every_form_has_the_same_rows(tmp_path, name):
         assert read_table(Path(write(tmp_path / name, FORMS[name]))) == ROWS
     said = {  # CRLF is usual in such files
         "b": ["b.csv: columns are separated by semicolons"],
+        "l": ["l.csv: columns are separated by semicolons"],
         "c": ["c.csv: begins with a byte order mark, which is left out"],
         "e": ["e.tsv: rows with tabs or line ends in quoted cells: 1"],
     }
@@ -120,8 +123,17 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "5,000 classes": ("x.csv", table([(f"a {n}", str(n)) for n in range(5000)], "text", "label"), {},
                       "label: 5,000 different values, of which at most 1,000 can be labels. Name another column"),
     "one label": ("x.csv", table([(text, "good") for text, _ in MANY], "text", "label"), {},
-                  "label: the only label is good, so there is nothing to learn."),
+                  "label: the only label is good, so nothing can be learned."),
     "a line in another encoding": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "x.csv:102: not UTF-8 text"),
+    "UTF-16": ("x.csv", GOOD.encode("utf-16"), {}, "x.csv:1: not UTF-8 text (UTF-16, as Excel writes; "
+               "invalid start byte at byte 0). Convert it: iconv -f UTF-16 -t UTF-8 x.csv > NEW"),
+    "Windows-1252": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "iconv -f CP1252 -t UTF-8 x.csv > NEW"),
+    "seven rows with a cell too many": ("x.csv", GOOD + "a,b,c\n" * 7, {}, "x.csv:102: 3 cells in 2 columns. Fix this "
+                                        "row. And 6 more like it: 103, 104, 105, 106, 107 …"),
+    "two lines that are not JSON": ("x.jsonl", '{"a": 1}\n\n{"t\n{"a": 1}\n{"t\n', {},
+                                    "x.jsonl:3: not valid JSON (cut off in the middle). And 1 more like it: 5"),
+    "two numbers as text": ("x.jsonl", '{"text": 5, "label": "b"}\n' * 2, {}, "fix the row. And 1 more like it: 2"),
+    "Excel's first line alone": ("x.csv", "sep=;\n", {}, "x.csv: no rows below its header."),
     "a header alone": ("x.csv", "text,label\n", {}, "x.csv: no rows below its header."),
     "nothing": ("x.csv", "", {}, "x.csv: the first line is empty. It must have the names of the columns."),
     "nothing in JSON": ("x.jsonl", "\n", {}, "x.jsonl: no rows. Give some."),
@@ -200,7 +212,7 @@ def test_rows_without_text_or_label_are_left_out_and_counted_and_single_labels_a
     assert sum(map(len, splits.values())) == 101
     left_out = "train: {} of 104 texts left out, because they have no {}"
     assert notes[1:3] == [left_out.format(2, "text"), left_out.format(1, "label")]
-    assert notes[3] == "labels that occur once, which no head can both learn and show: 1 (odd)"
+    assert notes[-1] == "labels that occur once, which no head can both learn and show: 1 (odd)"
 
 
 def test_a_folder_has_a_file_for_each_split_or_one_file(tmp_path):

@@ -59,7 +59,9 @@ def test_the_scheme_of_a_corpus():
         ("O O", "BIO"),
         ("B-X", "BIO"),
         ("O I-X", "IOB1"),
-        ("B-X I-Y", "IOB1"),
+        ("B-X I-Y", "BIO"),
+        ("B-X I-X O I-X O B-X I-X O B-X", "BIO"),  # one tag is wrong
+        ("I-X I-X O B-X O I-X I-X O I-X B-X", "IOB1"),
         ("S-X", "BIOES"),
         ("U-X", "BILOU"),
         ("B-X I-X E-X", "BIOES"),
@@ -97,3 +99,22 @@ def test_allowed_transitions_allow_exactly_the_valid_sequences(scheme):
         sequence = [labels[i] for i in ids]
         allowed = starts[ids[0]] and ends[ids[-1]] and all(transitions[pair] for pair in pairwise(ids))
         assert allowed == (rewrite(sequence) == sequence), sequence
+
+
+@pytest.mark.parametrize(
+    ("written", "scheme", "places"),
+    [
+        ("B-X O I-X I-X B-Y I-X", "BIO", [2, 5]),
+        ("I-X B-X O B-X I-Y", "IOB1", [3]),
+        ("S-X B-X E-X B-X O I-X E-X", "BIOES", [3, 5]),
+        ("U-X B-X L-X O L-X", "BILOU", [4]),
+    ],
+)
+def test_tags_that_do_not_fit_a_scheme(written, scheme, places):
+    assert tags.misfits(written.split(), scheme) == places
+
+
+def test_valid_sequences_fit():
+    for case in TRIPLES:
+        forms = {"IOB1": case["iob1"], "BIO": case["bio2"], "BILOU": case["bioul"], "BIOES": bioes(case["bioul"])}
+        assert all(tags.misfits(form, scheme) == [] for scheme, form in forms.items())

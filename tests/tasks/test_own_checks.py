@@ -1,0 +1,97 @@
+"""What is found out about data of the user's own: their labels, tags that do not fit, CoNLL-U, another language."""
+
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import measure
+from elmo_bench.runner.prepare import prepare
+from elmo_bench.spec.names import task_class
+from tests.runs import described
+from tests.tasks.test_own_tasks import CLASSES, SCHEMES, read, tagged
+from tests.text.test_own_data import read as read_texts
+from tests.text.test_own_data import table, write
+
+
+def test_one_wrong_tag_leaves_the_scheme_and_is_named(tmp_path):
+    _, notes = read(write(tmp_path / "x.conll", tagged(SCHEMES["BIO"]) + "x O\nLee I-P\nran O\n\n"))
+    assert "tags: spans in BIO, read as BIO" in notes
+    assert "tags that do not fit BIO: 1, read as conlleval does: I-P of “Lee ran”" in notes
+    assert "2 labels: P (28), L (9)" in notes  # spans, not tokens
+
+
+CONLLU = """# sent_id = {0}
+# text = I'm here
+1-2\tI'm\t_\t_\t_\t_\t_\t_\t_\t_
+1\tI\tI\tPRON\tPRP\t_\t0\troot\t_\t_
+2\t'm\tbe\tAUX\tVBP\t_\t1\tcop\t_\t_
+2.1\tx\t_\tX\t_\t_\t_\t_\t_\t_
+3\there{0}\there\tADV\tRB\t_\t1\tadvmod\t_\t_
+
+"""
+
+
+@pytest.mark.parametrize("name", ["x.conllu", "x.txt"])
+def test_conllu_has_its_words_and_the_column_that_is_named(tmp_path, name):
+    path = write(tmp_path / name, "".join(map(CONLLU.format, range(9))))
+    for options, tags in (({}, ("PRON", "AUX", "ADV")), ({"tags": "xpos"}, ("PRP", "VBP", "RB"))):
+        splits, notes = read(path, **options)
+        assert {each.tags for own in splits.values() for each in own} == {tags}
+        assert splits["train"][0].tokens[:2] == ("I", "'m")
+        assert f"columns: tokens=form, tags={options.get('tags', 'upos')}" in notes
+    unknown = write(
+        tmp_path / "new.conllu", CONLLU.format(0).replace("PRON", "_").replace("AUX", "_").replace("ADV", "_")
+    )
+    assert [each.tags for each in task_class("tagging", "data")().read_file(Path(unknown))] == [()]
+
+
+def test_comments_of_column_files_are_no_tokens(tmp_path):
+    text = "".join(f"# id {n}\tdomain=en\nAda _ _ B-P\n# _ _ O\nLi{n} _ _ B-P\nran _ _ O\n\n" for n in range(9))
+    splits, _ = read(write(tmp_path / "x.conll", text))
+    assert splits["train"][0].tokens[:2] == ("Ada", "#")
+    with pytest.raises(
+        UserError, match=r"x.conll:55: expected 4 columns, found 1\. Fix this line\. And 1 more like it: 57"
+    ):
+        read(write(tmp_path / "x.conll", text + "a\n\nb\n"))
+
+
+def test_f1_of_plain_tags_is_called_accuracy():
+    metric = task_class("tagging", "metric")()
+    plain = metric.score([["0", "1", "0"]], [["0", "1", "1"]])["overall"]
+    spans = metric.score([["B-X", "O", "B-X"]], [["B-X", "O", "O"]])["overall"]
+    assert (measure("f1", plain), measure("f1", spans)) == ("accuracy", "f1")
+    assert measure("accuracy", {"accuracy": 1.0}) == "accuracy"
+    assert measure("f1", {"f1": 1.0}) == "f1"
+
+
+def test_text_without_vectors_is_noted(tmp_path):
+    rows = "".join(f"кот {n} the,{'ab'[n % 2]}\n" for n in range(60))
+    notes = prepare(*described(*CLASSES, f"data.file={write(tmp_path / 'x.csv', 'text,label' + chr(10) + rows)}")).notes
+    assert (
+        "50 % of the words of dev and test have no vector in glove-6b; all vectors and encoders that ship" in notes[-1]
+    )
+
+
+def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tmp_path):
+    rows = [(f"text {n}", "good" if n % 4 else "bad") for n in range(100)]
+    _, notes = read_texts(write(tmp_path / "x.csv", table(rows, "text", "label")))
+    assert notes[-1] == "2 labels: good (75), bad (25); always good is right for 75.00 % of test"
+    names = ["a", " A", "b  c", "b c", "1", "1.0", "01", "10", "1.5", *map(str, range(20, 30))]
+    rows = [(f"text {n}", names[n % len(names)]) for n in range(400)]
+    _, notes = read_texts(write(tmp_path / "y.csv", table(rows, "text", "label")))
+    assert [each for each in notes if each.startswith("19 labels: ") and " and 7 more; always " in each]
+    said = "labels that only case, white space or the form of a number distinguish: {}. Make them one"
+    assert said.format("'01' and '1' and '1.0'; 'A' and 'a'; 'b  c' and 'b c'") in notes
+
+
+def test_texts_with_several_labels_are_counted(tmp_path):
+    for split, more in (
+        ("train", [("x y", "good"), ("x y", "bad"), ("x y", "bad"), ("z", "bad"), ("z", "bad")]),
+        ("test", []),
+    ):
+        rows = [(f"{split} {n}", "good" if n % 2 else "bad") for n in range(40)]
+        write(tmp_path / f"{split}.csv", table([*rows, *more], "text", "label"))
+    _, notes = read_texts(tmp_path)
+    assert "occur with other labels too" in notes[-1]
+    assert sum("occur with other labels" in each for each in notes) == 1
