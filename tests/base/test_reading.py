@@ -4,7 +4,9 @@ import gzip
 import lzma
 import os
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from elmo_bench.base.arrays import read_arrays
 from elmo_bench.base.errors import LONGEST, UserError
@@ -15,6 +17,7 @@ from elmo_bench.base.reading import reading
 from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.static import read_text
 from elmo_bench.ledger.store import read_outcomes
+from elmo_bench.text import tables
 from tests.ledger.records import store_record
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress}
@@ -73,3 +76,12 @@ def test_a_message_is_one_short_line_that_moves_no_cursor(tmp_path):
     assert len(str(raised.value)) < 500
     assert len(str(UserError("a\nb" + "x" * 10**6))) < 2 * LONGEST
     assert str(UserError("a\nb é\xa0c")) == "a\\nb é\xa0c"
+
+
+@pytest.mark.parametrize("limit", ["MOST_ROWS", "LARGEST"])
+def test_a_small_parquet_file_does_not_unpack_to_much(tmp_path, monkeypatch, limit):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pyarrow.table({"text": ["a" * 1000] * 20_000, "label": ["b"] * 20_000}), path)
+    assert path.stat().st_size < 10**5
+    monkeypatch.setattr(tables, limit, 15_000 if limit == "MOST_ROWS" else 15_000_000)
+    assert "more than " in refused(tables.read_table, path)

@@ -12,7 +12,6 @@ from pyarrow import parquet
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
-from elmo_bench.text import tables
 from elmo_bench.text.own_data import Labelled, cut_missing
 from elmo_bench.text.tables import read_table, write_table
 from tests.hub import COMMIT, hub_on_loopback
@@ -84,16 +83,6 @@ def test_every_form_has_the_same_rows(tmp_path, name):
         "e": ["e.tsv: rows with tabs or line ends in quoted cells: 1"],
     }
     assert notes == said.get(name[0], [])
-
-
-@pytest.mark.parametrize("limit", ["MOST_ROWS", "LARGEST"])
-def test_a_small_parquet_file_does_not_unpack_to_much(tmp_path, monkeypatch, limit):
-    content = as_parquet({"text": ["a" * 1000] * 20_000, "label": ["b"] * 20_000})
-    path = Path(write(tmp_path / "x.parquet", content))
-    assert len(content) < 10**5
-    monkeypatch.setattr(tables, limit, 15_000 if limit == "MOST_ROWS" else 15_000_000)
-    with pytest.raises(UserError, match=r"x.parquet: more than .* rows, or 1 GiB unpacked. Take a part of it"):
-        read_table(path)
 
 
 def test_a_table_that_was_written_is_read(tmp_path):
