@@ -6,11 +6,12 @@ import shutil
 import signal
 import sys
 import textwrap
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TextIO
 
 from elmo_bench._version import __version__
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import Plain, UserError
 from elmo_bench.base.files import refusal
 from elmo_bench.base.include import include_given, included_lines
 from elmo_bench.base.machine import wait_asleep
@@ -50,7 +51,8 @@ def main(arguments: list[str]) -> int:
         if rest in (["-h"], ["--help"]) and options.is_file():
             print(options.read_text(encoding="utf-8"), end="")
             return 0
-        return importlib.import_module(f"elmo_bench.cli.{name.replace('-', '_')}").main(rest) or 0
+        with redirect_stdout(Plain(sys.stdout)):  # type: ignore[type-var]
+            return importlib.import_module(f"elmo_bench.cli.{name.replace('-', '_')}").main(rest) or 0
     except UserError as error:
         return _report(error, name)
     except Exception as error:

@@ -86,6 +86,10 @@ DAMAGES = {
     "options without a key": (
         lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "the key 'dim' is missing"
     ),
+    "options of a network that no memory holds": (
+        lambda weights: change_options(weights, lambda o: o["lstm"].update(dim=2**16, projection_dim=2**16)),
+        "a network of 154,6",
+    ),
     "options that are no JSON": (lambda weights: (weights / "options.json").write_text("{"), "not valid JSON"),
     "no weights": (lambda weights: (weights / "weights.hdf5").unlink(), "no files match *.hdf5"),
     "a cut file": (

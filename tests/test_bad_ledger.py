@@ -8,8 +8,10 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note, noted
 from elmo_bench.cli import report
 from elmo_bench.ledger import read_all
+from tests.reporting.ledgers import add
 from tests.runs import files, small
 
 
@@ -59,3 +61,21 @@ def test_a_corrupted_record(main_job, tmp_path, capsys, elmo_run):
 def test_a_ledger_that_is_not_there_is_one_line(tmp_path, capsys, command):
     assert main([*command, "--ledger", str(tmp_path / "gone")]) == 2
     assert "gone: no such folder. Give the folder of the records." in capsys.readouterr().err
+
+
+def test_no_name_and_no_text_of_a_ledger_moves_the_cursor(tmp_path, capsys):
+    """Names of links, settings, labels and notes: on both streams."""
+    evil = "\x1b[2J\x9b\u202e"
+    for encoder in ("glove", "elmo"):
+        add(tmp_path / "runs", "ner", encoder, 0, notes=[evil], settings={"task.head.extra": evil})
+    (tmp_path / "runs" / "open" / f"x{evil}").symlink_to(tmp_path)
+    [path, _] = sorted((tmp_path / "runs").rglob("seed0.json"))
+    for command in (["check", str(path)], ["check", str(tmp_path / "runs")], ["compare", "elmo", "glove"],
+                    ["compare"], ["report", "--out", str(tmp_path / "page")]):  # fmt: skip
+        more = [] if command[0] == "check" else ["--ledger", str(tmp_path / "runs")]
+        main([*command, *more])
+        said = capsys.readouterr()
+        assert not {"\x1b", "\x9b", "\u202e"} & {*said.out, *said.err}, command
+    with noted():
+        note(evil)
+    assert capsys.readouterr().err == "\\x1b[2J\\x9b\\u202e\n"

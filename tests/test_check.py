@@ -84,3 +84,24 @@ def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
     paths.record.write_text(json.dumps(record), encoding="utf-8")
     code, said = check(paths.record, capsys)
     assert code == 2 and "belongs at" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("store.mode", "off"), ("ledger", "/tmp/x"), ("--include=/tmp/x", 1), ("task.data.open.fetch.url", "http://a.b"),
+     ("encoder.contextual.weights", "user/repo"), ("encoder.contextual.device", "cuda"), ("task.head.a b", 1),
+     ("data.train_fraction", "abc"), ("data.train_fraction", True), ("mix.penalty", "x"),
+     ("task.head.name.x.y", 1)],
+)  # fmt: skip
+def test_no_command_is_printed_from_a_setting_that_no_run_has(paths, capsys, key, value):
+    record = read_record(paths.record)
+    record["spec"]["settings"][key] = value
+    record["attempt"] = "a" * 32
+    record["hash"] = run_hash(record["spec"])
+    copy = RunPaths.of(paths.ledger, record)
+    write_record(copy, record, read_outcomes(paths))
+    code, said = check(copy.record, capsys)
+    assert code == 1 and "made again by" not in said
+    assert f"WRONG this installation cannot make it again: no run has {key}={value}" in said
+    code, said = check(paths.ledger, capsys)
+    assert code == 1 and f"left out, since no run has {key}={value}." in said

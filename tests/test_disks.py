@@ -10,8 +10,8 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import read_all
 from tests.disks import small_disk
-from tests.ledger.records import store_record
 from tests.pretraining import corpora
+from tests.reporting.ledgers import add
 from tests.runs import GOLDEN, ROOT, small
 
 
@@ -80,7 +80,7 @@ def test_export(disk, refused):
 
 
 def test_report_says_nothing_untrue(disk, refused, tmp_path):
-    store_record(tmp_path / "runs", task="ner", encoder="glove")
+    add(tmp_path / "runs", "ner", "glove", 0)
     options = ["report", "--ledger", tmp_path / "runs", "--out", disk.path / "out"]
     disk.fill(leave=8_000)
     line = refused(*options)

@@ -34,7 +34,7 @@ LONGEST = 300  # lines of a file
 # made by this process a moment ago.
 OWN_FILES = {
     "__main__", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "elmo/export",
-    "elmo/pretrained", "ledger/merge", "reporting/page/__init__", "reporting/cards", "reporting/console",
+    "elmo/pretrained", "reporting/page/__init__", "reporting/cards", "reporting/console",
     "runner/finished", "runner/sweep", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(

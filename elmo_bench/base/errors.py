@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
+from unicodedata import category
 
 # scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the sentence around it
 _ADDRESS = re.compile(
-    r"""(\b[a-z][a-z0-9+.-]*://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)(?:[?#][^\s'"<>]*?(?=[).,:;]*(?:[\s'"<>]|$)))?""", re.I
+    r"""(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)"""
+    r"""(?:[?#](?:[^\s'"<>).,:;]++|[).,:;]++(?![\s'"<>]|$))*+)?""",
+    re.I,
 )
 LONGEST = 1000  # characters of a message
 
@@ -22,10 +25,32 @@ class UserError(Exception):
         if len(text) > LONGEST:  # what is redacted is longer than what is kept, so that no cut goes through an address
             start, end = redacted(text[: 5 * LONGEST]), redacted(text[-5 * LONGEST :])
             text = f"{start[: LONGEST // 2]} … {end[-LONGEST // 2 :]}"
-        shown = redacted(text)
-        super().__init__(
-            "".join(c if c.isprintable() or c == "\xa0" else c.encode("unicode_escape").decode() for c in shown)
-        )
+        super().__init__(plain(redacted(text)))
+
+
+def plain(text: str, keep: str = "") -> str:
+    """A text in which escapes replace what could move a terminal's cursor, colour it or reverse the writing."""
+    if text.isprintable():
+        return text
+    shown = (c if c.isprintable() or c in keep or category(c) == "Zs" else None for c in text)
+    return "".join(c or raw.encode("unicode_escape").decode() for c, raw in zip(shown, text, strict=True))
+
+
+class Plain:
+    """A stream for what commands print, which may be of a stranger's file: all that is written to it becomes `plain`.
+
+    rich has styles of its own, and writes to the stream behind it.
+    """
+
+    def __init__(self, stream: Any):
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        self.rich_proxied_file.write(plain(text, "\n\t"))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
 
 
 def redacted(text: str) -> str:

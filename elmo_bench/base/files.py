@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.reading import reader, reading
+from elmo_bench.base.reading import check_regular, reader, reading
 
 STANDARD_INPUT = Path("-")
 PATIENCE = 0.2  # seconds that a lock is waited for: `holder_of` of the ledger takes one for a moment
@@ -30,15 +30,16 @@ _MEMORY = 2**30  # bytes that xz may use; its strongest preset needs 65 MiB
 
 
 @reader
-def read_lines(path: Path, *, crlf: bool = False) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path, *, crlf: bool = False, pipe: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without newline) of a UTF-8 text file, plain or `.gz`, `.xz`.
 
-    CRLF and a BOM are accepted and noted, CRLF not where it is usual (`crlf`). `-` is standard input. Raises UserError
-    with file and line if the file is missing, cut off, or not UTF-8, and for a line of more than 256 MiB.
+    CRLF and a BOM are accepted and noted, CRLF not where it is usual (`crlf`). `-` is standard input; a named pipe is
+    read only with `pipe`. Raises UserError with file and line if the file is missing, cut off, or not UTF-8, and for a
+    line of more than 256 MiB.
     """
     number = 0
     try:
-        with open_text(path) as handle:
+        with open_text(path, pipe=pipe) as handle:
             told = crlf
             for number, raw in enumerate(iter(partial(handle.readline, LONGEST_LINE + 1), b""), start=1):
                 if number == 1 and raw.startswith(codecs.BOM_UTF8):
@@ -112,8 +113,13 @@ def is_packed(path: Path) -> bool:
     return path.suffix in _OPENERS
 
 
-def open_text(path: Path) -> IO[bytes]:
-    """The bytes of a file, plain or `.gz`, `.xz`; `-` is standard input. Reading raises OSError or DAMAGE."""
+def open_text(path: Path, *, pipe: bool = False) -> IO[bytes]:
+    """The bytes of a file, plain or `.gz`, `.xz`; `-` is standard input. Reading raises OSError or DAMAGE.
+
+    Raises UserError unless it is a regular file, or a named pipe with `pipe`.
+    """
+    if not pipe:
+        check_regular(path)
     if path == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
     if path.suffix == ".zst":
@@ -240,7 +246,8 @@ def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
+    """Hex SHA-256 of a file's bytes. Raises UserError unless it is a regular file."""
+    check_regular(path)
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

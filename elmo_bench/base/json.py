@@ -5,7 +5,6 @@ import errno
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ from typing import Any
 import orjson
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.reading import reader
+from elmo_bench.base.reading import check_regular, reader
 
 MAX_BYTES = 2**28
+DEEPEST = 100  # levels: a record has 6, and Python's own functions fail at a thousand
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -23,17 +23,15 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 def read_json(path: Path, *, max_bytes: int = MAX_BYTES, follow_links: bool = True) -> Any:
     """The value in a UTF-8 JSON file.
 
-    With `follow_links=False` only a regular file is opened: a link, a pipe or a device is refused. Raises UserError, in
-    one line, for a file that cannot be read or is larger than `max_bytes`, and for what `parse_json` refuses.
+    A pipe or a device is refused, and with `follow_links=False` a link. Raises UserError, in one line, for a file that
+    cannot be read or is larger than `max_bytes`, and for what `parse_json` refuses.
     """
-    # O_NONBLOCK: opening a pipe that nobody writes to would wait forever.
-    flags = os.O_RDONLY | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW | os.O_NONBLOCK)
+    flags = os.O_RDONLY | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
+    check_regular(path)
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not follow_links and not stat.S_ISREG(status.st_mode):
-                raise UserError(f"{path}: not a regular file")
-            data = file.read(min(status.st_size or max_bytes, max_bytes) + 1)  # space for more takes time
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(min(size or max_bytes, max_bytes) + 1)  # space for more takes time
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
@@ -49,15 +47,31 @@ def parse_json(data: bytes | str, where: str | Path) -> Any:
     """The value of a JSON text.
 
     Raises UserError, in one line that begins with `where` (and the line in a text of several), for text that is not
-    UTF-8 or not JSON, for more than 1,024 levels, NaN, infinities, and half of a surrogate pair.
+    UTF-8 or not JSON, for more than 100 levels, NaN, infinities, and half of a surrogate pair.
     """
     try:
-        return orjson.loads(data.removeprefix(codecs.BOM_UTF8) if isinstance(data, bytes) else data)
+        value = orjson.loads(data.removeprefix(codecs.BOM_UTF8) if isinstance(data, bytes) else data)
     except orjson.JSONDecodeError as error:
         line = min(error.lineno, error.doc.removesuffix("\n").count("\n") + 1)
         at = f"{where}:{line}" if "\n" in error.doc else f"{where}"
         cut = error.doc and not error.doc.split("\n", error.lineno - 1)[-1][error.colno - 1 :].strip()
         raise UserError(f"{at}: not valid JSON ({'cut off in the middle' if cut else error.msg})") from None
+    brackets: Any = (b"[", b"{") if isinstance(data, bytes) else ("[", "{")
+    if sum(map(data.count, brackets)) > DEEPEST and _is_deep(value):
+        raise UserError(f"{where}: more than {DEEPEST} levels of lists and objects")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            each
+            for node in level
+            for each in (node.values() if isinstance(node, dict) else node)
+            if isinstance(each, dict | list)
+        ]
+    return bool(level)
 
 
 def canonical(value: Any) -> str:

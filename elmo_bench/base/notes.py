@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from elmo_bench.base.errors import redacted
+from elmo_bench.base.errors import plain, redacted
 from elmo_bench.base.progress import console
 
 SHOWN = 20  # problems of a ledger that a command prints
@@ -41,4 +41,4 @@ def print_problems(command: str, problems: Sequence[str]) -> None:
     """Print the first problems of a ledger on stderr, a line each, and how many more there are."""
     more = [f"and {len(problems) - SHOWN:,} more (elmo-bench check LEDGER lists them)"] * (len(problems) > SHOWN)
     for line in [*problems[:SHOWN], *more]:
-        print(f"elmo-bench {command}: {line}", file=sys.stderr)
+        print(f"elmo-bench {command}: {plain(line)}", file=sys.stderr)

@@ -5,15 +5,25 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import rich.progress as bars
 from rich.console import Console
+from rich.text import Text
+
+from elmo_bench.base.errors import plain
 
 LINE_EVERY = 30.0  # seconds between lines without a terminal
 MINUTE = 60.0  # seconds between lines about what runs at once
 
+
+class _Console(Console):
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(plain(text, "\n\t"), **options)
+
+
 # markup: a text from a file may have [brackets] that are no style.
-console = Console(stderr=True, soft_wrap=True, markup=False)
+console = _Console(stderr=True, soft_wrap=True, markup=False)
 
 
 class Meter:

@@ -5,8 +5,9 @@ fails for a reader without such a test, and for a module that opens files and ha
 found through their contract instead.
 """
 
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,14 +22,23 @@ def reader(function: _Function) -> _Function:
     return function
 
 
+def check_regular(path: str | Path) -> None:
+    """Raise UserError for a pipe, a device or a socket, whose content may never end, unless it is in /dev: `<(…)`."""
+    with suppress(OSError, ValueError):  # whoever opens it says why it cannot be read
+        mode = Path(path).stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith("/dev/")):
+            raise UserError(f"{path}: not a regular file. Give a file.")
+
+
 @contextmanager
 def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     """Turn whatever goes wrong while a library unpacks a binary file into a UserError of one line.
 
     `what` says what the file should be, such as `a head`. The libraries raise a dozen kinds of errors for damaged bytes
     (h5py alone RuntimeError, KeyError, TypeError, AttributeError and more), so all kinds are caught: keep the block to
-    the calls that read.
+    the calls that read. A pipe or a device is refused (see `check_regular`).
     """
+    check_regular(path)
     try:
         yield
     except UserError:

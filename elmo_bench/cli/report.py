@@ -1,7 +1,6 @@
 """`elmo-bench report`: render the leaderboard from the ledger, and from nothing else."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -33,8 +32,7 @@ def main(arguments: list[str]) -> int:
     command = " ".join(["elmo-bench report", *(["--suite", *options.suite] if options.suite else [])])
     board = leaderboard(selection, ledger=options.ledger, command=command, costs=costs)
     said = read_findings(board, options.out)
-    for problem in [*problems, *(line for own in said.values() for line in own.untrue)]:
-        print(f"elmo-bench report: {problem}", file=sys.stderr)
+    print_problems("report", [*problems, *(line for own in said.values() for line in own.untrue)])
     files = write(board, ledger=options.ledger, out=options.out, said=said)
     if options.readme:
         write_readme(board, options.readme, options.out)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from elmo_bench.base.errors import plain
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser
 from elmo_bench.cli.status import time_left
@@ -66,7 +67,7 @@ def _report(results: Sequence[RunState], *, missing: int, interrupted: bool) -> 
     if len(failed) > 1:
         print(f"\n{len(failed)} runs failed:", file=sys.stderr)
     for result in failed:
-        print(f"elmo-bench sweep: {result.run.title}: {result.note}", file=sys.stderr)
+        print(f"elmo-bench sweep: {result.run.title}: {plain(result.note)}", file=sys.stderr)
     if interrupted:
         print(f"\ninterrupted: {missing} runs are not done. Start the same sweep again to make them.", file=sys.stderr)
         return 130

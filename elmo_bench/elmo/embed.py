@@ -35,7 +35,7 @@ def read(source: Path) -> Iterator[tuple[str, list[str]]]:
 
     White space separates tokens; inside a token it may be escaped (see text/columns.py).
     """
-    return ((line.strip(), tokens_of(line)) for _, line in read_lines(source))
+    return ((line.strip(), tokens_of(line)) for _, line in read_lines(source, pipe=True))
 
 
 def windows(texts: Iterable[Text], size: Callable[[Text], int], batch: int | None = None) -> Iterator[list[Text]]:

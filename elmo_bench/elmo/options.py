@@ -14,6 +14,7 @@ from elmo_bench.text.chars import CHARACTERS, WORD_LENGTH
 MAX_BYTES = 2**20
 DEEPEST = 64  # layers
 # Bounds, so that no file makes the network too large to be built.
+MOST = 2**30  # numbers of all its weights; the largest published model has 94 million
 Size = Annotated[int, Field(ge=1, le=2**16)]  # the largest published model has 4096
 Width = Annotated[int, Field(ge=1, le=WORD_LENGTH)]
 Clip = Annotated[float, Field(gt=0)]
@@ -33,6 +34,13 @@ class BiLMOptions:
     layers: Annotated[int, Field(ge=1, le=DEEPEST)]
     cell_clip: Clip
     projection_clip: Clip
+
+    @property
+    def numbers(self) -> int:
+        """About how many numbers the network has: those of its matrices."""
+        wide, cells = sum(count for _, count in self.filters), self.lstm_dim * self.projection_dim
+        characters = self.character_dim * (CHARACTERS + sum(width * count for width, count in self.filters))
+        return characters + wide * (2 * self.highways * wide + self.projection_dim) + 18 * self.layers * cells
 
     def to_json(self) -> dict[str, Any]:
         """The published schema."""
@@ -75,7 +83,7 @@ class BiLMOptions:
                 if given != wanted:
                     hint = " (261 is for training; set 262)" if given == CHARACTERS - 1 else ""
                     raise ValueError(f"{key} is {given!r:.60}, expected {wanted}{hint}")
-            return cls(
+            made = cls(
                 filters=tuple(map(tuple, cnn["filters"])),
                 character_dim=cnn["embedding"]["dim"],
                 highways=cnn["n_highway"],
@@ -86,6 +94,9 @@ class BiLMOptions:
                 cell_clip=lstm["cell_clip"],
                 projection_clip=lstm["proj_clip"],
             )
+            if (numbers := made.numbers) > MOST:
+                raise ValueError(f"a network of {numbers:,} numbers, and at most {MOST:,} are read")
+            return made
         except ValidationError as error:
             wrong = error.errors()[0]
             name = ".".join(map(str, wrong["loc"]))

@@ -1,7 +1,8 @@
 """The files of a transformer: which of them its vectors depend on, and where they are found."""
 
 import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
+from elmo_bench.base.json import read_json
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import TABLE, is_repository, repository
 
 TEXTS = ("config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json")
 SLOW = ("vocab.*", "merges.txt", "*.model", "entity_vocab.json")  # of a tokeniser; not read if it has a tokenizer.json
 SAFE = ("model.int8.safetensors", "model.safetensors", "model.safetensors.index.json", "model-*.safetensors")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*.bin")  # read with weights_only
+NAMING = ("tokenizer_config.json", "special_tokens_map.json")  # transformers opens files that these name
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
 PUBLISHED: dict[str, Any] = TABLE["transformers"]  # they do not ship
 NAMES = (*SHIPPED, *PUBLISHED)  # of models that a record may name, since no path is opened for them
@@ -67,7 +71,7 @@ def weights_of(folder: Path) -> list[Path]:
         if (folder / whole).is_file():
             return [folder / whole]
         if index is not None and (folder / index).is_file():
-            return [folder / index, *sorted(folder.glob(str(shards)))]
+            return [folder / index, *sorted(path for path in folder.glob(str(shards)) if path.is_file())]
     return []
 
 
@@ -87,16 +91,54 @@ def checksum(weights: str, folder: Path) -> str:
     return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in digests.items()).encode()).hexdigest()
 
 
+@reader
+def check_names(files: Sequence[Path]) -> None:
+    """Raise UserError if a model's JSON names a file that is not one of `files`, which the checksum would lack."""
+    shards = {path.name for path in files}
+    for path in files:
+        wrong = set[Any]()
+        with reading(path, "the JSON of a model"):
+            if path.name.endswith(".index.json"):
+                wrong = {*read_json(path)["weight_map"].values()} - shards
+            elif path.name in NAMING:
+                wrong = {name for name in _texts(read_json(path)) if os.path.isfile(name)}  # noqa: PTH113  any text
+        if wrong:
+            name = min(map(str, wrong))
+            raise UserError(f"{path}: names {name:.60}, not a file of this model. Save the model again.")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in plain data but the keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
 @contextmanager
 def only_files(folder: Path) -> Iterator[Path]:
-    """A temporary folder of links to the files of a model, so that libraries can read nothing else of its folder."""
+    """A temporary folder of links to the files of a model; in the block, libraries read nothing else.
+
+    Its JSON may name no other file, and huggingface_hub has no network and an empty cache. Raises UserError.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    files, before = files_of(folder), (constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE)
+    check_names(files)
     with TemporaryDirectory(prefix="elmo-bench-") as links:
-        for path in files_of(folder):
+        for path in files:
             (Path(links) / path.name).symlink_to(path.resolve())
         try:
+            constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE = True, links
             yield Path(links)
+        except OfflineModeIsEnabled:
+            raise UserError(f"{folder}: its config.json asks for another repository. Save the model again.") from None
         except Exception as error:
             if links not in str(error):
                 raise
             kind = UserError if isinstance(error, UserError) else ValueError
             raise kind(str(error).replace(links, str(folder))) from error
+        finally:
+            constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE = before

@@ -114,6 +114,8 @@ def read_compact(path: Path, keep: Collection[str] | None = None) -> tuple[list[
 
 def _rows(tensors: Any, name: str) -> Rows:
     stored = _tensor(tensors, name, 2, "float32", "float16", "int8")
+    if not stored.shape[1]:
+        raise ValueError(f"{name} has no numbers for its {len(stored):,} rows")
     if stored.dtype != np.int8:
         return Rows(stored)
     scales = _tensor(tensors, f"{name}.scales", 1, "float32")

@@ -1,6 +1,7 @@
 """Joining ledgers that were made on different machines."""
 
 import os
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
 from elmo_bench.ledger.record import Copies, Record
 from elmo_bench.ledger.store import read_all, read_outcomes, read_record_at, write_record
+
+# What a run leaves in its work folder: see `record` (runner/run.py) and training/loggers.py.
+KEPT = ("head.safetensors", "dev.predictions.*", "test.predictions.*",
+        "log/metrics.csv", "log/hparams.yaml", "log/events.out.tfevents.*")  # fmt: skip
 
 
 @dataclass
@@ -22,7 +27,7 @@ class Merged:
 
 
 def merge(source: Path, into: Path) -> Merged:
-    """Add the runs of the ledger `source` to the ledger `into`: records, outcomes and kept heads.
+    """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, and the files of KEPT.
 
     Raises UserError if `into` cannot be written.
     """
@@ -55,8 +60,8 @@ def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copi
         merged.present.append(ours)
         return
     for path in _kept(theirs):
-        with atomic_write(ours.work / path.relative_to(theirs.work)) as file:
-            file.write(path.read_bytes())
+        with path.open("rb") as source, atomic_write(ours.work / path.relative_to(theirs.work)) as file:
+            shutil.copyfileobj(source, file)
     write_record(ours, record, outcomes)
     merged.added.append(ours)
 
@@ -66,10 +71,6 @@ def _difference(theirs: Record, ours: Record) -> str:
 
 
 def _kept(run: RunPaths) -> list[Path]:
-    """The regular files in the run's work folder but checkpoints and temporary files: the head, predictions, logs."""
-    files = [] if run.work.is_symlink() else sorted(run.work.rglob("*"))
-    return [
-        path
-        for path in files
-        if path.is_file() and not path.is_symlink() and path.suffix != ".ckpt" and not path.name.startswith(".")
-    ]
+    """The files of KEPT in the run's work folder that are no links: nothing else of a foreign folder is copied."""
+    found = [] if run.work.is_symlink() else sorted(path for name in KEPT for path in run.work.glob(name))
+    return [path for path in found if path.is_file() and not path.is_symlink() and not path.parent.is_symlink()]

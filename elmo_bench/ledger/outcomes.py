@@ -37,6 +37,7 @@ from elmo_bench.base.reading import reader
 
 __all__ = ["AGREES", "Formula", "Outcomes", "formula"]
 
+MOST_COUNTS = 10**6  # of all types
 AGREES = 0.01  # percentage points between a score and its outcomes; some outcomes are rounded
 
 
@@ -96,15 +97,15 @@ def of_split(stored: Arrays, split: str) -> dict[str, np.ndarray]:
     return plain
 
 
-def types_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
-    """{type: {count: by item}} of dev or test; none if the metric has no types."""
+def types_of(stored: Arrays, split: str) -> dict[str, dict[str, int]]:
+    """{type: {count: sum over the items}} of dev or test; none if the metric has no types."""
     whole = _whole(stored, split)
     if _NAMES not in whole:
         return {}
-    (names, counts), rows = _names(whole), whole[_ROWS].astype(int)
-    table = np.zeros((len(names), len(counts), len(rows)), np.int64)
-    table[whole[_KIND].astype(int), :, np.arange(len(rows)).repeat(rows)] = whole[_COUNTS].reshape(-1, len(counts))
-    return {name: dict(zip(counts, values, strict=True)) for name, values in zip(names, table, strict=True)}
+    names, counts = _names(whole)
+    sums = np.zeros((len(names), len(counts)), np.int64)
+    np.add.at(sums, whole[_KIND].astype(int), whole[_COUNTS].reshape(-1, len(counts)).astype(np.int64))
+    return {name: dict(zip(counts, row, strict=True)) for name, row in zip(names, sums.tolist(), strict=True)}
 
 
 def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
@@ -153,17 +154,25 @@ def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
 
 @reader
 def check_stored(stored: Arrays) -> None:
-    """Raise ValueError unless a split's arrays are of as many items, and its table of types is one of these items."""
+    """Raise ValueError unless a split's arrays are of as many items, its table of types is one of these items, and its
+    slices are parts of what is counted."""
     for split in ("dev", "test"):
         whole = _whole(stored, split)
         if len({len(values) for name, values in whole.items() if name not in (_NAMES, _KIND, _COUNTS)}) > 1:
             raise ValueError("arrays of different lengths")
         if _NAMES in whole:
             (names, counts), rows, kinds = _names(whole), whole[_ROWS].tolist(), whole[_KIND].tolist()
-            if min(rows, default=0) < 0 or not sum(rows) == len(kinds) == len(whole[_COUNTS]) / max(len(counts), 1):
+            if not 0 < len(names) * len(counts) <= MOST_COUNTS:
+                raise ValueError(f"counts by type: {len(names):,} types of {len(counts):,} counts")
+            if min(rows, default=0) < 0 or not sum(rows) == len(kinds) == len(whole[_COUNTS]) / len(counts):
                 raise ValueError("the counts by type are of different lengths")
             if not all(0 <= kind < len(names) for kind in kinds):
                 raise ValueError(f"a type that is not one of {len(names)}")
+        for name, values in whole.items():
+            part, _, count = name.partition(".")
+            is_rest = part in PAIRS and count and f"{PAIRS[part]}.{count}" not in whole  # what remains is the other
+            if is_rest and (count not in whole or (values > whole[count]).any()):
+                raise ValueError(f"{name} counts more than all items")
 
 
 def check_sums(stored: Arrays, how: Formula, main: str, scores: Mapping[str, Any]) -> None:
@@ -190,7 +199,7 @@ def _figures(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> 
     without = dict.fromkeys(next(iter(types.values()), {}), 0)  # the counts of a type that is in no item
     for name, row in by_type.items():
         counts = {key: sums[f"{name}_{key}"] / (FINE if "_num" in key else 1) for key in row if f"{name}_{key}" in sums}
-        own = _implied(counts | {key: int(np.sum(values)) for key, values in types.get(name, without).items()})
+        own = _implied(counts | types.get(name, without))
         implied[f"{name}_f1"] = own.get("f1", 0.0)
         f1.append(own.get("f1", 0.0))
         figures |= {f"{key} of {name}": (value, row[key]) for key, value in own.items() if key in row}

@@ -22,7 +22,8 @@ CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Place = Annotated[str, Field(pattern=r"^(input|output)( \w[\w.+=-]*)?$")]
 Amount = Annotated[float, Field(ge=0, le=1e12)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Figure = Annotated[float, Field(ge=-1e15, le=1e15)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -40,8 +41,8 @@ class Spec(TypedDict):
 class SplitScores(TypedDict):
     """What the metric reports for one split; all of it follows from the counts of its outcomes."""
 
-    overall: dict[str, float]  # every figure by its name, the main score among them
-    by_type: NotRequired[dict[str, dict[str, float]]]  # the same per class, if the metric has classes
+    overall: dict[str, Figure]  # every figure by its name, the main score among them
+    by_type: NotRequired[dict[str, dict[str, Figure]]]  # the same per class, if the metric has classes
 
 
 class Scores(TypedDict):
@@ -54,9 +55,9 @@ class Scores(TypedDict):
 class MixWeights(TypedDict):
     """One mix after one epoch."""
 
-    weights: list[float]  # after the softmax, lowest layer first
-    gamma: float  # the factor before the weighted sum
-    norms: NotRequired[list[float]]  # mean norm of each layer's vectors over the tokens of dev
+    weights: Annotated[list[Figure], Field(min_length=1)]  # after the softmax, lowest layer first
+    gamma: Figure  # the factor before the weighted sum
+    norms: NotRequired[list[Amount]]  # mean norm of each layer's vectors over the tokens of dev
 
 
 class Epochs(TypedDict):
@@ -70,8 +71,8 @@ class Curves(TypedDict):
     """One number per epoch."""
 
     dev: list[Percent]  # the main score on dev
-    steps: list[Count]  # training steps of the epoch
-    train_loss: NotRequired[list[float]]  # mean over the epoch
+    steps: list[Annotated[Count, Field(gt=0)]]  # training steps of the epoch
+    train_loss: NotRequired[list[Figure]]  # mean over the epoch
     lr: NotRequired[list[Amount]]  # learning rate of the epoch's first step
     seconds: NotRequired[list[Amount]]  # wall time of the epoch
 
@@ -207,6 +208,9 @@ def _check_epochs(record: Any) -> None:
     for name, curve in curves.items():
         if len(curve) != run:
             raise UserError(f"record.curves.{name}: {len(curve)} numbers of {run} epochs")
+    for layers in (shapes := [_layers(epoch) for epoch in record["layer_weights"]]):
+        if layers != shapes[0] or any(len(numbers) > 1 for numbers in layers.values()):
+            raise UserError("record.layer_weights: the epochs, or weights and norms, are of other places or layers")
     if not 1 <= best <= min(run, len(record["layer_weights"]) or run):
         raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
     chosen, top, dev = curves["dev"][best - 1], max(curves["dev"]), record["scores"]["dev"]["overall"][main]
@@ -215,6 +219,11 @@ def _check_epochs(record: Any) -> None:
             f"record.epochs.best: {best}, with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score "
             f"of dev {dev:.2f}"
         )
+
+
+def _layers(epoch: Any) -> dict[str, set[int]]:
+    """How many layers the mixes have, by place."""
+    return {place: {len(own) for key, own in mix.items() if key != "gamma"} for place, mix in epoch.items()}
 
 
 class Copies:
@@ -226,12 +235,16 @@ class Copies:
 
     def __init__(self) -> None:
         self.known: dict[Any, tuple[str, int]] = {}  # hash and seed of an attempt, of outcomes
+        self.layers: dict[str, Any] = {}  # `_layers` of a run, by hash
 
     def check(self, record: Record) -> None:
         """Raise UserError if an earlier record of another run has the same attempt, or the same outcomes.
 
         Where outcomes may agree by chance, the dev curves have to be the same too, and else the losses as well.
         """
+        for own in map(_layers, record["layer_weights"][:1]):
+            if self.layers.setdefault(record["hash"], own) != own:
+                raise UserError("layer_weights: other places or layers than in another seed of the run")
         run, dev = (record["hash"], record["seed"]), record["curves"]["dev"]
         wrong, rises, loss = _wrong(record), len(set(dev)) > 1, record["curves"].get("train_loss")
         traits: list[tuple[Any, ...]] = [("attempt", record["attempt"])]
@@ -265,7 +278,7 @@ def _check_schema(content: Any, hint: Any, name: str) -> str:
     check(content, hint, name)
     try:
         hash_ = run_hash(content["spec"])
-    except (TypeError, ValueError, RecursionError) as error:  # NaN, or a thousand levels
+    except (TypeError, ValueError) as error:  # NaN
         raise UserError(f"{name}.spec: {error}") from None
     try:
         well_formed = datetime.fromisoformat(content["created"]).strftime(_TIME) == content["created"]

@@ -49,7 +49,7 @@ class Finding:
     @property
     def text(self) -> str:
         """Without these links, for another page."""
-        return re.sub(r"\[([^\]]*)\]\(#run-[^)]*\)", r"\1", self.linked)
+        return re.sub(r"\[([^\[\]]*)\]\(#run-[^)]*\)", r"\1", self.linked)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """From records to rows: the seeds of one run together, the newest contents of equal settings. Imports no pandas."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +15,7 @@ from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec, converged
+from elmo_bench.spec.settings import invented
 
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
@@ -25,6 +26,7 @@ NOT_CONVERGED = (
     "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
     "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
 )
+NOT_INCLUDED = "the yaml of one of the two is not included. Give its folder: --include FOLDER"
 
 
 @dataclass(frozen=True, order=True)
@@ -164,14 +166,18 @@ def select(records: Iterable[Record]) -> Selection:
     by_hash: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_hash[record["hash"]].append(record)
-    every, unknown = list[Row](), dict[tuple[str, str], int]()
+    every, unknown = list[Row](), Counter[tuple[str, str, str]]()
     for seeds in by_hash.values():
         spec = RunSpec(**seeds[0]["spec"])
         try:
             spec.default()
-            every.append(Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])), spec.encoder))
+            why = f"no run has {setting}" if (setting := invented(spec.settings)) else ""
         except UserError:
-            unknown[spec.task, spec.encoder] = unknown.get((spec.task, spec.encoder), 0) + len(seeds)
+            why = NOT_INCLUDED
+        if why:
+            unknown[spec.task, spec.encoder, why] += len(seeds)
+        else:
+            every.append(Row(spec, tuple(sorted(seeds, key=lambda record: record["seed"])), spec.encoder))
     by_settings: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in _told_apart(every):
         by_settings[row.name, row.spec.identity].append(row)
@@ -189,9 +195,8 @@ def select(records: Iterable[Record]) -> Selection:
         if reads_own_data(row.spec.task) and row.basis.data != newer.basis.data
     }
     left_out = [
-        f"task {task}, encoder {encoder}: {count} run{'s' * (count > 1)} left out, since the yaml of one of the two is "
-        "not included. Give its folder: --include FOLDER."
-        for (task, encoder), count in sorted(unknown.items())
+        f"task {task}, encoder {encoder}: {count} run{'s' * (count > 1)} left out, since {why}."
+        for (task, encoder, why), count in sorted(unknown.items())
     ]
     return Selection(rows, older, left_out, [*sorted(replaced), *mixed_code(rows)])
 

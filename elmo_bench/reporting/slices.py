@@ -76,7 +76,7 @@ def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Ite
             ROW: row,
             "task": group.heading,
             "slice": TITLES[name],
-            "share": number(100 * (gold / whole), ".1f", suffix=" %"),
+            "share": number(100 * gold / whole if whole else None, ".1f", suffix=" %"),
             "encoder": row.label,
             "seeds": seeds(row),
             "score": spread(summarise(scores), mark=row.mark),

@@ -18,7 +18,7 @@ from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, name_of, parts_of, settings_of
+from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, invented, name_of, parts_of, settings_of
 
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 
@@ -72,14 +72,19 @@ class RunSpec:
         return replace(self, contents=None if contents is None else dict(contents))
 
     def part(self, option: str) -> dict[str, Any]:
-        """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}."""
+        """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}.
+
+        Raises UserError for an option that has a value and parts.
+        """
         tree: dict[str, Any] = {}
         for key, value in self.settings.items():
             if key.startswith(f"{option}."):
                 *parents, last = key.removeprefix(f"{option}.").split(".")
                 node = tree
                 for parent in parents:
-                    node = node.setdefault(parent, {})
+                    node = node.setdefault(parent, {}) if isinstance(node, dict) else node
+                if not isinstance(node, dict) or last in node:
+                    raise UserError(f"the record's setting {key:.60} is a part of another, or has parts")
                 node[last] = value
         return tree
 
@@ -157,8 +162,13 @@ class RunSpec:
         return ", ".join(f"{key}={value}" for key, value in self.changes.items())
 
     def command(self, seed: int) -> str:
-        """The command that makes this run. A path of data, weights or vectors appears as its last component."""
+        """The command that makes this run. A path of data, weights or vectors appears as its last component.
+
+        Raises UserError if there is none, as for settings that no run has.
+        """
         options, _ = self._base()
+        if setting := invented(self.settings):
+            raise UserError(f"no run has {setting}")
         config, _ = _composed(options)
         known = ("mix.layer", "mix.scalars")  # come with their choice of `mix`; a run adds others with `+`
         changes = [

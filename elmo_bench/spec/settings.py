@@ -5,8 +5,10 @@ An option without effect on a run is left out: λ where no weights are learned, 
 `check_options` refuses what no run can have, before data and weights are read.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
+from itertools import accumulate
+from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,11 @@ FILES = ("weights", "inputs")  # of an encoder: only the last component of a pat
 OWN_FILES = ("file", "train", "dev", "test")
 OWN_COLUMNS = ("text", "label", "tokens", "tags", "premise", "hypothesis")
 OWN = (*OWN_FILES, *OWN_COLUMNS)
+_PATHS = re.compile(rf"encoder\..*({'|'.join(FILES)}|vectors)|data\.({'|'.join(OWN_FILES)})")  # only names
+_SETTING = re.compile(
+    r"protocol|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+|trainer\.precision|vectors\.trainable|"
+    rf"data\.(train_fraction|max_train|least_steps|{'|'.join(OWN)})"
+)
 
 
 def settings_of(config: DictConfig) -> dict[str, Any]:
@@ -139,7 +146,7 @@ def _filters(value: Any) -> bool:
     return pairs != [] and all(isinstance(pair, Sequence) and [*map(_COUNT, pair)] == [True, True] for pair in pairs)
 
 
-_COUNT, _POSITIVE, _SHARE = number(1, whole=True), number(0, above=True), number(0, 1, above=True)
+_COUNT, _POSITIVE, _SHARE = number(1, whole=True), number(0, above=True), number(0, nextafter(1, 2), above=True)
 # What an option takes: (what fits, what to give, the options).
 Rules = tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]
 _RULES: Rules = (
@@ -156,12 +163,13 @@ _RULES: Rules = (
     (("input", "output", "both").__contains__, "one of: input, output, both", ("place",)),
     (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
     (number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
-    (lambda value: value == 1 or _SHARE(value), "a number above 0, up to 1", ("data.train_fraction",)),
+    (_SHARE, "a number above 0, up to 1", ("data.train_fraction",)),
     (_COUNT, "a whole number from 1", tuple(f"task.training.{key}" for key in ("epochs", "batch", "tokens"))),
     (_COUNT, "a whole number from 1", ("task.training.patience", "task.characters.dim")),
     (_COUNT, "a whole number from 1", ("data.max_train", "data.least_steps")),
     (_filters, "pairs of a width and a number of filters, such as [[3,64]]", ("task.characters.filters",)),
 )
+_FITS = {option: fits for fits, _, options in _RULES for option in options}
 _NULL = (
     "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim",
     "task.characters.filters", "encoder.weights", VECTORS, "encoder.words",
@@ -195,6 +203,23 @@ def check_options(config: DictConfig) -> None:
         raise UserError(f"encoder={encoder.name} mix={mix}: the same run as {same}. Use that name.")
     if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
+
+
+def invented(settings: Mapping[str, Any]) -> str:
+    """The first `option=value` of a record that `settings_of` never gives, as of another kind or with a path; or "".
+
+    Such a record is not of this program: people must not repeat the command that follows from it.
+    """
+    for key, value in settings.items():
+        fits, known = _FITS.get(key), _SETTING.fullmatch(key) and not (_PATHS.fullmatch(key) and "/" in str(value))
+        above = [*accumulate(key.split("."), "{}.{}".format)][:-1]
+        if (
+            not known
+            or any(part in settings and part != "mix" for part in above)
+            or (fits and not (key in _NULL if value is None else fits(value)))
+        ):
+            return f"{key:.60}={value!s:.60}"
+    return ""
 
 
 def check_rules(config: DictConfig, rules: Rules, nullable: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import isnan
@@ -26,6 +26,7 @@ from elmo_bench.base.sources import PACKED, SPLITS, TABLES, hub_errors, hub_file
 from elmo_bench.text.columns import line_of
 
 LARGEST = 2**30  # bytes of a file, and characters of an unpacked one; more takes more memory than a run should
+MOST_ROWS, BATCH = 5_000_000, 1024  # of a Parquet file
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
 Row = dict[str, Any]  # cell by column
 NAMES = {  # of the files of a split, as words in their names
@@ -170,8 +171,8 @@ def _csv(path: Path) -> list[Row]:
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"{path}: two columns are named {twice[0]!r}. Rename one.")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise UserError(f"{path}: two columns are named {twice[0]!r:.60}. Rename one.")
 
 
 def _json(path: Path) -> list[Row]:
@@ -188,15 +189,22 @@ def _json(path: Path) -> list[Row]:
 def _parquet(path: Path) -> list[Row]:
     import pyarrow.parquet  # takes a while
 
-    with reading(path, "a Parquet file"):
-        _check_names(path, pyarrow.parquet.read_schema(path).names)
-        table = pyarrow.parquet.read_table(path)
+    with reading(path, "a Parquet file"), pyarrow.parquet.ParquetFile(path) as file:
+        _check_names(path, file.schema_arrow.names)
+        parts, rows, size = [], 0, 0
+        for part in file.iter_batches(BATCH):  # a small file may unpack to much
+            rows, size = rows + part.num_rows, size + part.nbytes
+            if rows > MOST_ROWS or size > LARGEST:
+                raise UserError(f"{path}: more than {MOST_ROWS:,} rows, or 1 GiB unpacked. Take a part of it.")
+            parts.append(part)
+        table = pyarrow.Table.from_batches(parts, file.schema_arrow)
         table.validate(full=True)
         about = (table.schema.metadata or {}).get(b"huggingface")  # the features, as `datasets` keeps them
         features = parse_json(about, path)["info"]["features"] if about else {}
         classes = {column: names for column, feature in features.items() if (names := _class_names(feature))}
-        rows = table.to_pylist()
-        return [row | {column: _named(row[column], names) for column, names in classes.items()} for row in rows]
+        return [
+            row | {column: _named(row[column], names) for column, names in classes.items()} for row in table.to_pylist()
+        ]
 
 
 def _class_names(feature: Any) -> list[str]:

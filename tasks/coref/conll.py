@@ -52,7 +52,7 @@ def genre_of(name: str) -> str:
     return last.split("_")[1] if last.startswith("GUM_") else name[:2]
 
 
-_BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *(?:part (?P<part>[0-9]{1,9}))? *")
+_BEGIN = re.compile(r"#begin document \((?P<name>.*)\); *+(?:part (?P<part>[0-9]{1,9}) *+)?")
 EMPTY = ("-", "_")
 _PART = re.compile(r"(\()?([^()|]+)(\))?")
 

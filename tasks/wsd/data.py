@@ -29,7 +29,7 @@ from elmo_bench.tasks.wsd.evaluation import (
 from elmo_bench.tasks.wsd.metric import Answers
 
 _TOKEN = re.compile(r"<(?:wf ([^<>]*)|punc)>([^<>]+)</(?:wf|punc)>")
-_ATTRIBUTE = re.compile(r"(\w+)=(\S+)")
+_ATTRIBUTE = re.compile(r"\b(\w+)=(\S+)")
 _SENSE = re.compile(r"[1-5]:\d\d:\d\d:[^:;\s]*:\d*")
 
 
@@ -180,7 +180,7 @@ def read_first_senses(path: Path) -> dict[tuple[str, str], str]:
         if index:  # key, offset of the synset, number of the sense, how often it was tagged
             if len(cells) != 4 or not all(cell.isdecimal() for cell in cells[1:]) or not all(entry(cells[0])):
                 raise UserError(f"{path}:{number}: not a line of WordNet's {INDEX}. Download it again.")
-            if int(cells[2]) == 1:
+            if cells[2] == "1":
                 first[entry(cells[0])] = cells[0]
         elif len(cells) != 3 or cells[1] not in known:
             raise UserError(f"{path}:{number}: expected lemma, part of speech and sense key. Fix this line.")

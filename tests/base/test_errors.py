@@ -1,14 +1,32 @@
 """Addresses in errors, notes, cards and the ledger carry no secret."""
 
+import time
+
 import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.notes import note
 from elmo_bench.cli import run
+from elmo_bench.encoders.static import NUMBERED
 from elmo_bench.pretraining.trainer import command_line
+from elmo_bench.reporting.canvas import Drawing
+from elmo_bench.reporting.findings import Finding
+from elmo_bench.reporting.page import inline, literal
 from elmo_bench.runner.sweep import PlannedRun
 from elmo_bench.spec.settings import name_of
+from elmo_bench.tasks.coref.conll import _BEGIN as BEGIN
+from elmo_bench.tasks.srl.columns import _CELL as CELL
+from elmo_bench.tasks.wsd.data import _ATTRIBUTE as ATTRIBUTE
+from elmo_bench.text.sentences import sentences
+
+
+def inline_text(text):
+    """A drawing with this text, as the page has it."""
+    drawing = Drawing("x", "", "", lambda axes: None, size=(1, 1))
+    drawing.__dict__["_files"] = (f"<svg>{text}</svg>", b"")
+    return inline(drawing)
+
 
 SECRET = "https://me:pa@ss@host.org:8080/folder/x-weights.hdf5?token=abc.def&v=1#part"
 PLAIN = "https://host.org:8080/folder/x-weights.hdf5"
@@ -38,3 +56,39 @@ def test_nothing_prints_or_stores_them(capsys, monkeypatch):
     for text in (*texts, said.out, said.err):
         assert "x-weights.hdf5" in text.replace("\n", "")
         assert not [secret for secret in ("pa@ss", "me:", "token", "abc", "?") if secret in text]
+
+
+LONG = 100_000
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (redacted, "a." * (LONG // 2)),
+        (redacted, "a://?" + ")" * LONG + "x"),
+        (redacted, "a://?" + ".x" * LONG),
+        (literal, "\\" * LONG),
+        (inline_text, " " * LONG + "x"),
+        (lambda text: Finding("", "", text).text, "[" * LONG),
+        (ATTRIBUTE.findall, "a" * LONG),
+        (BEGIN.fullmatch, "#begin document (x);" + " " * LONG + "x"),
+        (BEGIN.fullmatch, "#begin document (" + "); " * LONG + "x"),
+        (lambda text: NUMBERED.fullmatch(text.encode()), " 1" * LONG + "x"),
+        (CELL.fullmatch, "(a" * LONG + "x"),
+        (lambda text: list(sentences(text)), "a" * LONG + "(. " + "a(. " * LONG),
+    ],
+)
+def test_no_line_of_a_file_takes_long(read, text):
+    """What takes the square of a length takes minutes here."""
+    started = time.process_time()
+    read(text)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [("a://b?x.", "a://b."), ("a://b?x.y).", "a://b)."), ("(a://b?x=1,2): c", "(a://b): c"), ("a://b#", "a://b")],
+)
+def test_the_sentence_around_an_address_stays(text, safe):
+    assert redacted(text) == safe

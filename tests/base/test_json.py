@@ -19,6 +19,8 @@ from elmo_bench.base.json import canonical, digest, read_json
         (b"[1e999]", "not valid JSON"),
         (b'{"a": ["\\udc00"]}', "surrogate"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not valid JSON"),
+        (b'{"a":' * 101 + b"1" + b"}" * 101, "more than 100 levels"),
+        (b"[" * 1000 + b"]" * 1000, "more than 100 levels"),
     ],
 )
 def test_what_is_not_is_one_line_that_begins_with_the_file(data, why, tmp_path):
@@ -33,7 +35,7 @@ def test_what_is_not_is_one_line_that_begins_with_the_file(data, why, tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
-    """A link and a pipe, if they may not be followed."""
+    """A pipe, and a link if it may not be followed."""
     (tmp_path / "large").write_bytes(b" " * 101)
     (tmp_path / "x.json").write_text("1")
     (tmp_path / "link").symlink_to("x.json")
@@ -41,8 +43,15 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
     for name, why in (("none", "no such file"), (".", "Is a directory"), ("large", "larger than"),
                       ("link", "a symbolic link"), ("pipe", "not a regular file")):  # fmt: skip
         with pytest.raises(UserError, match=why):
-            read_json(tmp_path / name, max_bytes=100, follow_links=name not in ("link", "pipe"))
+            read_json(tmp_path / name, max_bytes=100, follow_links=name != "link")
     assert read_json(tmp_path / "link") == read_json(tmp_path / "x.json", follow_links=False) == 1
+
+
+def test_a_hundred_levels_are_read(tmp_path):
+    lists, objects = "[" * 100 + "]" * 100, '{"a":' * 100 + "1" + "}" * 100
+    for text in (lists, objects, '"' + "[" * 1000 + '"', "[" + "{}," * 500 + "1]"):
+        (tmp_path / "x.json").write_text(text)
+        assert read_json(tmp_path / "x.json")
 
 
 def test_equal_data_have_one_text():

@@ -2,13 +2,23 @@
 
 import gzip
 import lzma
+import os
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
+from elmo_bench.base.arrays import read_arrays
 from elmo_bench.base.errors import LONGEST, UserError
-from elmo_bench.base.files import read_lines
+from elmo_bench.base.files import open_text, read_checkpoint, read_lines, sha256_of
+from elmo_bench.base.int8 import read_tensors
+from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reading
+from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.static import read_text
+from elmo_bench.ledger.store import read_outcomes
+from elmo_bench.text import tables
+from tests.ledger.records import store_record
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -18,6 +28,26 @@ def refused(read, *arguments) -> str:
         read(*arguments)
     assert "\n" not in str(raised.value)
     return str(raised.value)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "link to a device"])
+def test_no_pipe_and_no_device_is_read(tmp_path, kind):
+    """An archive of a stranger may hold one, and reading it would never end."""
+    os.mkfifo(pipe := tmp_path / "pipe")
+    readers = {read_json: ".json", read_arrays: ".safetensors", read_tensors: ".safetensors", read_checkpoint: ".ckpt",
+               open_layers: ".hdf5", open_text: ".xz", read_text: ".txt", sha256_of: ".x",
+               (lambda path: list(read_lines(path))): ".gz"}  # fmt: skip
+    for read, ending in readers.items():
+        path = pipe.rename(tmp_path / f"x{ending}") if kind == "pipe" else tmp_path / f"x{ending}"
+        if kind != "pipe":
+            path.symlink_to("/dev/zero" if kind == "link to a device" else pipe)
+        assert "x" + ending + ": not a regular file" in refused(read, path)
+        pipe = path.rename(pipe) if kind == "pipe" else path.unlink() or pipe
+    run = store_record(tmp_path / "ledger")
+    run.outcomes.unlink()
+    pipe.rename(run.outcomes)
+    assert "not a regular file" in refused(read_outcomes, run)
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -46,3 +76,12 @@ def test_a_message_is_one_short_line_that_moves_no_cursor(tmp_path):
     assert len(str(raised.value)) < 500
     assert len(str(UserError("a\nb" + "x" * 10**6))) < 2 * LONGEST
     assert str(UserError("a\nb é\xa0c")) == "a\\nb é\xa0c"
+
+
+@pytest.mark.parametrize("limit", ["MOST_ROWS", "LARGEST"])
+def test_a_small_parquet_file_does_not_unpack_to_much(tmp_path, monkeypatch, limit):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pyarrow.table({"text": ["a" * 1000] * 20_000, "label": ["b"] * 20_000}), path)
+    assert path.stat().st_size < 10**5
+    monkeypatch.setattr(tables, limit, 15_000 if limit == "MOST_ROWS" else 15_000_000)
+    assert "more than " in refused(tables.read_table, path)

@@ -1,10 +1,14 @@
 """The files of `encoder=hf`: which of them its vectors depend on, which are downloaded, and published models."""
 
 import hashlib
+import json
 import shutil
+import socket
 
 import pytest
 import torch
+from huggingface_hub import constants
+from safetensors.torch import load_file, save_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import hf_files
@@ -57,6 +61,67 @@ def test_an_error_names_the_users_folder_and_not_the_links(folder, tmp_path):
     shutil.copytree(folder, other := tmp_path / "other")
     (other / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 1000000000}')
     with pytest.raises(UserError, match=f"^{other}/config.json: not the configuration"):
+        HfEncoder(weights=str(other))
+
+
+def test_a_config_that_names_another_repository_asks_nobody(folder, tmp_path, monkeypatch):
+    """`transformers` asks the Hub for the backbone of a config, also with `local_files_only=True`."""
+    asked = []
+
+    def refuse(*address, **_):
+        asked.append(address)
+        raise OSError("no network")
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    shutil.copytree(folder, other := tmp_path / "other")
+    usual = json.loads((other / "config.json").read_text())
+    changes = {"model_type": "detr", "backbone": "other/repo", "use_timm_backbone": False}
+    (other / "config.json").write_text(json.dumps(usual | changes))
+    with pytest.raises(UserError, match=f"^{other}: its config.json asks for another repository. Save"):
+        HfEncoder(weights=str(other))
+    assert not asked
+    assert constants.HF_HUB_OFFLINE is False
+
+
+@pytest.mark.parametrize("where", ["beside", "absolute", "below", "link"])
+def test_an_index_names_files_of_the_folder_alone(folder, encoder, tmp_path, where):
+    shutil.copytree(folder, other := tmp_path / "other")
+    tensors = load_file(other / "model.safetensors")
+    (other / "model.safetensors").unlink()
+    names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    index = {key: names[number % 2] for number, key in enumerate(tensors)}
+    for name in names:
+        save_file({key: tensors[key] for key in index if index[key] == name}, other / name, {"format": "pt"})
+
+    def write():
+        (other / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
+
+    write()
+    found = HfEncoder(weights=str(other))
+    torch.testing.assert_close(found.encode([TEXT])[0], encoder.encode([TEXT])[0], atol=0, rtol=0)
+    (other / "below").mkdir()
+    moved = {"beside": "../x.safetensors", "absolute": f"{tmp_path}/x.safetensors", "below": "below/x.safetensors",
+             "link": "x.safetensors"}[where]  # fmt: skip
+    (other / names[1]).rename(tmp_path / "x.safetensors" if where == "link" else other / moved)
+    if where == "link":
+        (other / moved).symlink_to(tmp_path / "x.safetensors")
+    index = {key: name if name == names[0] else moved for key, name in index.items()}
+    write()
+    with pytest.raises(UserError, match=f"index.json: names {moved[:60]}.*, not a file of this model"):
+        HfEncoder(weights=str(other))
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "special_tokens_map.json"])
+def test_a_tokeniser_names_no_file(folder, tmp_path, name):
+    """`transformers` opens a vocabulary by its path."""
+    shutil.copytree(folder, other := tmp_path / "other")
+    (other / "tokenizer.json").unlink()
+    vocabulary = (other / "vocab.txt").rename(tmp_path / "vocab.txt")
+    usual = json.loads((other / name).read_text()) if (other / name).exists() else {}
+    (other / name).write_text(json.dumps(usual | {"vocab": str(vocabulary)}))
+    with pytest.raises(UserError, match=f"{name}: names {str(vocabulary)[:60]}"):
         HfEncoder(weights=str(other))
 
 

@@ -62,6 +62,7 @@ SCALES = np.ones(5, np.float32)
     [
         ({"vectors": np.ones((5, 4))}, "vectors is float64 [5, 4], expected float32 or float16 or int8, 2-d"),
         ({"vectors": np.full((5, 4), np.nan, np.float16)}, "a number is not finite"),
+        ({"vectors": np.ones((5, 0), np.float32)}, "vectors has no numbers for its 5 rows"),
         ({"vectors": INT8}, "vectors.scales"),
         ({"vectors": INT8, "vectors.scales": SCALES[:4]}, "4 scales for 5 rows of vectors"),
         ({"vectors": INT8, "vectors.scales": SCALES * np.nan}, "a number is not finite"),

@@ -25,6 +25,7 @@ from elmo_bench.base.int8 import quantised
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import write_layers
+from elmo_bench.encoders.hf_files import check_names
 from elmo_bench.ledger import RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.paths import Holder
@@ -206,6 +207,9 @@ def of_arrays() -> list[Case]:
         one("text.tables:read_table", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("base.arrays:read_arrays", lambda path: arrays.write_arrays(path, {"a": vectors}, "of words"), tensors),
+        Case(reader="elmo_bench.encoders.hf_files:check_names", read=lambda path: check_names(sorted(path.iterdir())),
+             make=partial(files, {"model.safetensors.index.json": '{"weight_map": {"a": "model-1.safetensors"}}',
+                 "tokenizer_config.json": '{"a": [{"b": "x"}]}', "model-1.safetensors": ""}), damaged="*.json"),
         one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
         one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: layers["0"]}, max_bytes=1e9),
             tensors, lambda read, path: read(path, {"1" * 32})),

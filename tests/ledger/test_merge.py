@@ -24,8 +24,10 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     run.work.mkdir()
     for name in ("head.safetensors", "test.predictions.conll", "last.ckpt", ".wandb-tmp"):
         (run.work / name).write_bytes(b"x")
-    (run.work / "log").mkdir()
-    (run.work / "log" / "metrics.csv").write_bytes(b"y")
+    log, others = ["log/events.out.tfevents.1.m", "log/metrics.csv"], [".git/config", "sub/.git/config", "log/x.sh"]
+    for name in (*log, *others, "run.py"):
+        (run.work / name).parent.mkdir(exist_ok=True, parents=True)
+        (run.work / name).write_bytes(b"y")
     store_record(ours, seed=0)
     merged = merge(theirs, ours)
     added = RunPaths.of(ours, make_record(seed=1))
@@ -34,19 +36,30 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     assert read_outcomes(added)["guessed"].tolist() == [0, 3, 255]
     assert added.record.read_bytes() == run.record.read_bytes()
     assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
-    assert files(added.work) == ["head.safetensors", "log/metrics.csv", "test.predictions.conll"]
+    assert files(added.work) == ["head.safetensors", *log, "test.predictions.conll"]
     before = files(ours)
     again = merge(theirs, ours)
     assert (again.added, again.present, files(ours)) == ([], [added], before)
 
 
+@pytest.mark.parametrize("name", ["log", "head.safetensors"])
+def test_no_file_behind_a_link_of_theirs_is_copied(theirs, ours, tmp_path, name):
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "metrics.csv").write_bytes(b"secret")
+    (tmp_path / "head.safetensors").write_bytes(b"secret")
+    run = store_record(theirs)
+    run.work.mkdir()
+    (run.work / name).symlink_to(tmp_path / name)
+    [added] = merge(theirs, ours).added
+    assert files(added.work) == []
+
+
 def test_of_two_scores_ours_stay(theirs, ours):
     paths = store_record(ours, test=50.0)
     store_record(theirs, test=51.0, created="2026-02-01T00:00:00+00:00")
-    merged = merge(theirs, ours)
+    [line] = merge(theirs, ours).conflicts
     [record] = read_all(ours).records
     assert record["scores"]["test"]["overall"]["f1"] == 50.0
-    [line] = merged.conflicts
     assert "other scores than " in line
     assert str(paths.record) in line
     assert "\n" not in line
@@ -73,6 +86,13 @@ def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added
     copy, summed = merge(theirs, ours).problems
     assert "seed1.json: the same attempt as seed 0" in copy
     assert "seed2.json: outcomes on dev" in summed or "no outcomes on dev" in summed
+
+
+def test_two_seeds_of_a_run_have_mixes_of_as_many_layers(theirs, ours):
+    store_record(ours)
+    store_record(theirs, seed=1, layer_weights=[{"input": {"weights": [1.0], "gamma": 1.0}}] * 3)
+    [problem] = merge(theirs, ours).problems
+    assert "seed1.json: layer_weights: other places or layers than in another seed of the run" in problem
 
 
 def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):

@@ -1,5 +1,7 @@
 """Outcomes as they are stored: by type, by slice, with a digest, and damaged."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -24,11 +26,8 @@ def listed(found):
     return {name: {key: values.tolist() for key, values in own.items()} for name, own in found.items()}
 
 
-def test_counts_by_type_come_back_and_take_few_rows():
-    assert listed(types_of(STORED, "test")) == {
-        "A": {"correct": [0, 0, 2, 0], "gold": [0, 300, 2, 0]},
-        "B-C.x": {"correct": [1, 0, 0, 0], "gold": [1, 1, 0, 0]},
-    }
+def test_counts_by_type_are_summed_and_take_few_rows():
+    assert types_of(STORED, "test") == {"A": {"correct": 2, "gold": 302}, "B-C.x": {"correct": 1, "gold": 2}}
     assert types_of(STORED, "dev") == {}
     assert {name: len(values) for name, values in STORED.items() if name.startswith("types.")} == {
         "types.names": len('[["A", "B-C.x"], ["correct", "gold"]]'),
@@ -81,9 +80,15 @@ def test_the_digest_is_of_names_and_values_alone():
         ({"types.counts": np.arange(7)}, "counts by type are of different lengths"),
         ({"types.type": np.array([0, 1, 2, 0])}, "a type that is not one of 2"),
         ({"types.names": np.frombuffer(b'[[1, "b"], ["correct"]]', np.uint8)}, "not texts"),
+        ({"types.names": np.frombuffer(b"[[], []]", np.uint8)}, "0 types of 0 counts"),
+        ({"types.names": np.frombuffer(b'[["A"], []]', np.uint8)}, "1 types of 0 counts"),
+        ({"types.names": np.frombuffer(json.dumps([[*map(str, range(10**6))], ["a", "b"]]).encode(), np.uint8)},
+         "1,000,000 types of 2 counts"),
         ({"unseen.correct": np.arange(3)}, "different lengths"),
+        ({"unseen.other": np.zeros(4, int)}, "unseen.other counts more than all"),
+        ({"dev.unseen.correct": np.array([2])}, "unseen.correct counts more than all"),
     ],
-)
+)  # fmt: skip
 def test_what_contradicts_itself_is_refused(change, said):
     check_stored(STORED)
     with pytest.raises(ValueError, match=said):

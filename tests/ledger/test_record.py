@@ -14,6 +14,8 @@ from tests.ledger.records import OUTCOMES
 
 TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
 
+MIX = {"weights": [0.5, 0.5], "gamma": 1.0}
+
 
 def files(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
@@ -60,6 +62,12 @@ def test_round_trip(make_record, tmp_path):
         ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev\[2\]: 120.0 should be less"),
         ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
         ({"layer_weights": [{"=1+1": {"weights": [1.0], "gamma": 1.0}}]}, r"weights\[0\].=1\+1.* match pattern"),
+        ({"layer_weights": [{"input": {"weights": [], "gamma": 1.0}}] * 3}, r"input.weights: \[\] List should have"),
+        ({"layer_weights": [{"input": MIX}, {"input": MIX | {"weights": [1.0]}}]}, "the epochs, or weights and norms"),
+        ({"layer_weights": [{"input": MIX}, {"output": MIX}]}, "the epochs, or weights and norms"),
+        ({"layer_weights": [{"input": MIX | {"norms": [1.0]}}] * 2}, "the epochs, or weights and norms"),
+        ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1, 0, 1]}}, r"record.curves.steps\[1\]: 0 should be greater"),
+        ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1, 2**60, 1]}}, r"record.curves.steps\[1\]: .* less"),
         ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1, 1]}}, r"record.curves.steps: 2 numbers of 3 epochs"),
         ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1] * 3, "train_loss": [1.0]}}, r"curves.train_loss: 1"),
         ({"parameters": {"trainable": -1, "frozen": 0}}, r"record.parameters.trainable: -1 should be greater"),

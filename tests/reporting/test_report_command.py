@@ -81,7 +81,7 @@ def test_the_page(run, tmp_path, capsys):
 
 @pytest.mark.usefixtures("undrawn")
 def test_html_links_and_images_from_records_are_text(run, tmp_path):
-    evil = "<script>alert(1)</script> <img src=x> ![a](http://b.example/c.png) \\[d](http://b.example)"
+    evil = "\x1b[2J <script>alert(1)</script> <img src=x> ![a](http://b.example/c.png) \\[d](http://b.example)"
     for seed, encoder in enumerate(("glove", "elmo")):
         add(tmp_path / "runs", "ner", encoder, 0, notes=[evil], settings={"task.head.extra": evil})
         record = add(tmp_path / "runs", "snli", encoder, 0)
@@ -89,13 +89,14 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
         paths = RunPaths.of(tmp_path / "runs", record)
         paths.record.write_text(json.dumps(record), encoding="utf-8")
     text = run()
-    assert evil.partition(" ")[0] not in text
+    assert "<script" not in text
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     names = ("gains", "figure2-elmo", "snli-speed")
     ours = {"index.html", *(f"figures/open-{name}.svg" for name in names)}
     assert set(re.findall(r'(?:href|src)="([^"]*)"', rendered)) == ours
     assert "<script" not in rendered
     assert rendered.count("<h1>") == 1
+    assert "\x1b" not in text
     page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
     assert "<script>alert" not in page
     assert "<img" not in page
@@ -195,6 +196,11 @@ def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
     assert cells[:2] == ["Named entities (ner)", "F1"]
     assert re.fullmatch(r"\d\d\.\d\d ± \d+\.\d\d", cells[2])
     assert re.fullmatch(r"[+−]\d+\.\d [▲▼=] \(−?\d+\.\d to −?\d+\.\d\)", cells[5])
+    for seed in (0, 1):
+        add(tmp_path / "runs", "ner", "elmo", seed, settings={"encoder.weights": "<img src=x> ![a](b) \x1b[2J"})
+    run("--readme", str(readme))
+    block = readme.read_text(encoding="utf-8").partition(START)[2]
+    assert "elmo, encoder.weights='&lt;img src=x> !\\[a\\](b) \\x1b\\[2J'" in block and "<img" not in block
     text = f"{START}\n{END}\n{MINUTES}\nno end\n\nAfter.\n"
     readme.write_text(text, encoding="utf-8")
     run("--readme", str(readme))

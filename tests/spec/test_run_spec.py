@@ -189,3 +189,14 @@ def test_a_setup_knows_the_end_of_a_path_and_no_spec_does(name, source):
 def test_two_columns_of_one_file_are_two_runs():
     runs = [spec("task=classification", "data.file=a.csv", f"data.text={name}") for name in ("title", "body")]
     assert len({run.identity for run in runs}) == 2 and {run.label for run in runs} == {""}
+
+
+@pytest.mark.parametrize(
+    "keys", [("task.head.name", "task.head"), ("task.head.name", "task.head.name.a"), ("task.head.a.b", "task.head.a")]
+)
+def test_a_setting_that_has_a_value_and_parts_is_one_line(keys):
+    """Those of a record may come in any order."""
+    for order in (keys, keys[::-1]):
+        made = RunSpec("open", "ner", "none", "cpu", dict.fromkeys(order, "x"))
+        with pytest.raises(UserError, match="is a part of another, or has parts"):
+            made.part("task")

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting import console
@@ -91,11 +91,11 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
     short = minutes = "No runs yet."
     for suite in board.suites:
         if suite.name == console.SUITE and suite.table1:
-            parts = [f"**{literal(suite.headline)}**", to_markdown(suite.table1), " ".join(suite.table1.notes)]
+            parts = [f"**{literal(suite.headline)}**", table_lines(suite.table1), literal(" ".join(suite.table1.notes))]
             if suite.picture:
                 figure = os.path.relpath(out / "figures" / f"{suite.picture.stem}.png", path.parent)
-                parts.insert(1, f"![{literal(suite.picture.alt)}]({figure})")
-            short, minutes = "\n\n".join(parts), to_markdown(_minutes(suite, suite.table1))
+                parts.insert(1, f"![{literal(suite.picture.alt)}]({quote(figure)})")
+            short, minutes = "\n\n".join(parts), table_lines(_minutes(suite, suite.table1))
     for start, content, end in ((START, short, END), (MINUTES, minutes, MINUTES_END)):
         before, _, rest = text.partition(start)
         _, found, after = rest.partition(end)
@@ -121,16 +121,20 @@ def markdown_page(board: Leaderboard, *, said: Mapping[str, Findings]) -> str:
     """The whole page. The same ledger, findings and command give the same text."""
     environment = _environment(escape=False)
     environment.filters["literal"] = literal
-    environment.filters["lines"] = lambda text: "\n".join(map(literal, text.split("\n")))
     environment.filters["code"] = lambda text: "`" + " ".join(text.replace("`", "'").split()) + "`"
-    text = environment.get_template("README.md.j2").render(_content(board, said), markdown=to_markdown)
+    text = environment.get_template("README.md.j2").render(_content(board, said), markdown=table_lines)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
+def table_lines(table: Table) -> str:
+    """The table in Markdown, without HTML, links or images."""
+    return "\n".join(map(literal, to_markdown(table).split("\n")))
+
+
 def literal(text: str) -> str:
-    """One line without HTML, links or images."""
-    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"[\r\n]+", " ", text))
-    return re.sub(r"\\*([\[\]])", r"\\\1", text)
+    """One line without HTML, links, images or control characters."""
+    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", plain(re.sub(r"[\r\n]+", " ", text)))
+    return re.sub(r"(?<!\\)\\*([\[\]])", r"\\\1", text)
 
 
 def html_page(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str, Findings]) -> Iterator[str]:
@@ -258,7 +262,7 @@ def _facts(row: Row, group: Group) -> dict[str, str]:
 def inline(figure: Drawing) -> str:
     """The drawing as an element of a page, labelled by its description."""
     svg = figure.svg[figure.svg.index("<svg") :]
-    svg = re.sub(r"\s*<metadata>.*?</metadata>|\s*<title>.*?</title>|\s*<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<title>.*?</title>|<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.stem}-", svg)
     svg = re.sub(
