@@ -112,7 +112,8 @@ def test_a_copy_with_another_attempt_is_no_second_seed(tmp_path, capsys):
     code, table, error = compare(tmp_path, capsys, "elmo", "glove")
     row = cells(table, "ner")
     assert (code, row[1], row[3]) == (1, "1 and 1", "not tested") and "Not tested: a single seed" in table
-    assert f"{copy.record}: the same outcomes and losses as seed 0 of {record['hash']}, so one of the two is a copy" in error
+    said = f"{copy.record}: the same outcomes and losses as seed 0 of {record['hash']}, so one of the two is a copy"
+    assert said in error
     for path in (first.record, copy.record):
         assert main(["check", str(path)]) == 1
         assert re.search(rf"WRONG ({copy.record}: )?the same outcomes and losses as seed 0", capsys.readouterr().out)

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, suite=options.suite, sums=True)
+    read = read_all(options.ledger, [options.suite] if options.suite else (), sums=True)
     selection = select(read.records)
     print_problems("compare", [*read.problems, *selection.unknown, *selection.notes])
     if options.suite and not read.records and (every := read_all(options.ledger).records):

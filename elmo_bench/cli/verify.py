@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, suite="paper", task=options.task, sums=True)
+    read = read_all(options.ledger, ("paper", options.task), sums=True)
     print_problems("verify", read.problems)
     below = []
     for encoder in (BASELINE, experiment.encoder):

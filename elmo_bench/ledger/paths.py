@@ -13,7 +13,7 @@ import platform
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,10 +116,8 @@ class Listing(NamedTuple):
     problems: list[str]
 
 
-def list_runs(
-    ledger: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
-) -> Listing:
-    """Every run that left anything in the ledger (or in these folders of it), sorted.
+def list_runs(ledger: Path, within: Sequence[str] = ()) -> Listing:
+    """Every run that left anything in the ledger, or in this suite, task and encoder of it, sorted.
 
     There are none if the folder does not exist. Links are not followed, but listed as problems. Opens no file.
     """
@@ -133,8 +131,8 @@ def list_runs(
     for folder, folders, files in os.walk(ledger, onerror=failed):
         place, names = Path(folder).relative_to(ledger).parts, sorted([*folders, *files])
         if len(place) < 4:
-            wanted = (suite, task, encoder, None)[len(place)]
-            names = [name for name in names if wanted in (None, name)]
+            wanted = within[len(place) : len(place) + 1] or names
+            names = [name for name in names if name in wanted]
         else:
             names = [name for name in names if _ENTRY.fullmatch(name)]
         links = {name for name in names if Path(folder, name).is_symlink()}

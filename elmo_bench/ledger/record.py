@@ -162,7 +162,7 @@ class Record(TypedDict):
     cost: Cost
     kept: Kept
     environment: Environment
-    created: str  # when the run finished: UTC, as now() writes it
+    created: Annotated[str, Field(pattern=r"^\d{4}(-\d\d){2}T\d\d(:\d\d){2}\+00:00$")]  # the end, as now() writes it
 
 
 def now() -> str:
@@ -185,12 +185,20 @@ def check_record(record: Any) -> None:
 
     `Copies` compares it with other records; `report`, `compare`, `merge` and `check` also sum its outcomes.
     """
-    hash_ = _check_schema(record, Record, "record")
+    check(record, Record, "record")
+    try:
+        hash_ = run_hash(record["spec"])
+    except (TypeError, ValueError) as error:  # NaN
+        raise UserError(f"record.spec: {error}") from None
     if record["spec"]["contents"] is None:
         raise UserError("record.spec.contents: null. Give the digests of data, weights and vectors.")
     if record["hash"] != hash_:
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
-    if datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS:
+    try:
+        late = datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS
+    except ValueError as error:  # February 30
+        raise UserError(f"record.created: {error}") from None
+    if late:
         raise UserError(f"record.created: {record['created']} is in the future")
     _check_epochs(record)
 
@@ -247,19 +255,3 @@ class Copies:
         for trait in traits:
             if (other := self.known.setdefault(trait, run)) != run:
                 raise UserError(f"the same {trait[0]} as seed {other[1]} of {other[0]}, so one of the two is a copy")
-
-
-def _check_schema(content: Any, hint: Any, name: str) -> str:
-    """The hash of its spec."""
-    check(content, hint, name)
-    try:
-        hash_ = run_hash(content["spec"])
-    except (TypeError, ValueError) as error:  # NaN
-        raise UserError(f"{name}.spec: {error}") from None
-    try:
-        well_formed = datetime.fromisoformat(content["created"]).strftime(_TIME) == content["created"]
-    except ValueError:
-        well_formed = False
-    if not well_formed:
-        raise UserError(f"{name}.created: {content['created']!r:.60} is not a UTC time such as {now()}")
-    return hash_

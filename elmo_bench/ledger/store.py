@@ -3,7 +3,7 @@
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,23 +31,15 @@ class Ledger(NamedTuple):
 
 
 @reader
-def read_all(
-    root: Path,
-    *,
-    suite: str | None = None,
-    task: str | None = None,
-    encoder: str | None = None,
-    sums: bool = False,
-    copies: Copies | None = None,
-) -> Ledger:
-    """Every record of a ledger, or of these folders of it, each read once and checked in full.
+def read_all(root: Path, within: Sequence[str] = (), *, sums: bool = False, copies: Copies | None = None) -> Ledger:
+    """Every record of a ledger, or of this suite, task and encoder of it, each read once and checked in full.
 
     They are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
     sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each. copies: gets to know
     all records.
     """
-    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
+    runs, problems = list_runs(root, within)
     ledger, copies = Ledger([], problems), copies or Copies()
     for run, names in runs.items():
         try:
@@ -58,11 +50,9 @@ def read_all(
     return ledger
 
 
-def read_holders(
-    root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
-) -> list[Holder]:
-    """Who works now on the runs of a ledger, or of these folders of it."""
-    runs = list_runs(root, suite=suite, task=task, encoder=encoder).runs
+def read_holders(root: Path, within: Sequence[str] = ()) -> list[Holder]:
+    """Who works now on the runs of a ledger, or of this suite, task and encoder of it."""
+    runs = list_runs(root, within).runs
     locked = (holder_of(run) for run, names in runs.items() if f"seed{run.seed}.lock" in names)
     return [holder for holder in locked if holder]
 
@@ -70,7 +60,20 @@ def read_holders(
 @reader
 def read_record(path: Path) -> Record:
     """The record in this file. Raises UserError if it is damaged, of another version, or a link."""
-    return _read(path, check_record)
+    if not os.path.lexists(path):
+        raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
+    try:
+        content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
+    except UserError as error:
+        raise UserError(f"{error}. Run again with overwrite=true.") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if type(schema) is int and schema != SCHEMA:
+        raise UserError(f"{path}: of another version (schema {schema}, this one reads {SCHEMA}). Run again, or update.")
+    try:
+        check_record(content)
+    except UserError as error:
+        raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
+    return content
 
 
 @reader
@@ -130,26 +133,6 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
 
 def _json(content: Any) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-
-
-def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
-    if not os.path.lexists(path):
-        raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
-    try:
-        content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
-    except UserError as error:
-        raise UserError(f"{error}. Run again with overwrite=true.") from None
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if type(schema) is int and schema != SCHEMA:
-        age, advice = (
-            ("a newer", "Update elmo-bench") if schema > SCHEMA else ("an older", "Run again with overwrite=true")
-        )
-        raise UserError(f"{path}: of {age} version (schema {schema}, this one reads {SCHEMA}). {advice}.")
-    try:
-        check_content(content)
-    except UserError as error:
-        raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
-    return content
 
 
 def _unpack(path: Path) -> dict[str, np.ndarray]:

@@ -132,16 +132,16 @@ class LedgerState:
 
     def __init__(self, ledger: Path, like: PlannedRun | None = None):
         """like: read only the runs of this suite, task and encoder."""
-        part = {key: getattr(like.spec, key) for key in ("suite", "task", "encoder")} if like else {}
+        part = (like.spec.suite, like.spec.task, like.spec.encoder) if like else ()
         gc.disable()  # records have no circles, and looking for some in all of them takes longer than reading
         try:
-            records, self.problems = read_all(ledger, **part)
+            records, self.problems = read_all(ledger, part)
         finally:
             gc.enable()
         self.records = sorted(records, key=lambda record: record["created"])  # the newest last
         self.holders = {  # who works on a run now
             (settings_key(holder["spec"]), holder["seed"]): f"{holder['machine']}, process {holder['pid']}"
-            for holder in read_holders(ledger, **part)
+            for holder in read_holders(ledger, part)
             if holder["spec"] is not None
         }
         specs = {record["hash"]: record["spec"] for record in self.records}  # seeds share a spec

@@ -103,7 +103,7 @@ def test_two_seeds_with_equal_outcomes_and_losses_are_one_run(make_record):
         record["curves"]["train_loss"] = losses
     copies.check(first)
     copies.check(second)
-    with pytest.raises(UserError, match="^the same outcomes and losses as seed 0 of "):
+    with pytest.raises(UserError, match=r"^the same outcomes and losses as seed 0 of "):
         copies.check(other)
 
 
