@@ -22,7 +22,6 @@ import hashlib
 import importlib
 import json
 from collections.abc import Mapping
-from importlib.util import find_spec
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
@@ -53,20 +52,7 @@ def formula(name: str, task: str = "") -> Formula:
         its = getattr(metric, "formula", None)
         if isinstance(its, Formula) and its.name == name:  # `task_class` refuses a metric without one
             return its
-    raise UserError(
-        f"formula {name}: no task here has it, so outcomes cannot be tested. Give the folder of the task: "
-        "--include FOLDER."
-    )
-
-
-def check_metric(name: str, task: str) -> None:
-    """Raise UserError if the task is installed and calls its main score otherwise: tables show the name."""
-    module = f"elmo_bench.tasks.{task}"
-    if task.isidentifier() and find_spec(module) and find_spec(f"{module}.metric"):
-        metric = getattr(importlib.import_module(f"{module}.metric"), "Metric", None)
-        own = getattr(metric, "main", name)  # `task_class` refuses a metric without one
-        if name != own:
-            raise UserError(f"record.metric: {name!r:.60} is not the main score of {task}, which is {own}")
+    raise UserError(f"formula {name}: no task here has it, so it cannot be tested. Give its folder: --include FOLDER.")
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
@@ -222,11 +208,6 @@ def _implied(counts: Mapping[str, float]) -> dict[str, float]:
     both = figures["precision"] + figures["recall"]
     figures["f1"] = 2 * figures["precision"] * figures["recall"] / both if both else 0.0
     return dict(counts) | {name: value for name, value in figures.items() if not isnan(value)}
-
-
-def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
-    """{slice: outcomes} as they are stored: `unseen.correct`."""
-    return {f"{name}.{key}": values for name, outcomes in slices.items() for key, values in outcomes.items()}
 
 
 def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:

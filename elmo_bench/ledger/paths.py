@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from filelock import FileLock
 from typing_extensions import TypedDict
@@ -47,10 +47,8 @@ class RunPaths:
     def __post_init__(self) -> None:
         place = f"{self.suite}/{self.task}/{self.encoder}/{self.hash}/{self.seed}"
         if not _PLACE.fullmatch(place):
-            raise UserError(
-                f"{place!r}: not suite/task/encoder/hash/seed of a run. Names have letters, digits and _ . + = -; "
-                "the first is a letter or a digit."
-            )
+            said = "Names have letters, digits and _ . + = -, the first is a letter or a digit."
+            raise UserError(f"{place!r}: not suite/task/encoder/hash/seed of a run. {said}")
 
     @classmethod
     def of(cls, ledger: Path, record: Record) -> Self:
@@ -109,15 +107,9 @@ def check_exists(ledger: Path) -> None:
         raise UserError(f"--ledger {ledger}: no such folder. Give the folder of the records.")
 
 
-class Listing(NamedTuple):
-    """What a ledger holds: the names of the files and folders of each run, and what was not followed."""
-
-    runs: dict[RunPaths, set[str]]
-    problems: list[str]
-
-
-def list_runs(ledger: Path, within: Sequence[str] = ()) -> Listing:
-    """Every run that left anything in the ledger, or in this suite, task and encoder of it, sorted.
+def list_runs(ledger: Path, within: Sequence[str] = ()) -> tuple[dict[RunPaths, set[str]], list[str]]:
+    """(every run that left anything in the ledger, or in this suite, task and encoder of it, sorted, and the names of
+    its files and folders; what was not followed).
 
     There are none if the folder does not exist. Links are not followed, but listed as problems. Opens no file.
     """
@@ -142,7 +134,7 @@ def list_runs(ledger: Path, within: Sequence[str] = ()) -> Listing:
             for name in () if len(place) < 4 else (name for name in names if name not in links):
                 seed = int(_ENTRY.fullmatch(name)[1])  # type: ignore[index]
                 runs[RunPaths(ledger, *place, seed)].add(name)  # type: ignore[call-arg, arg-type]
-    return Listing({run: runs[run] for run in sorted(runs)}, problems)
+    return {run: runs[run] for run in sorted(runs)}, problems
 
 
 MAX_BYTES = 2**20

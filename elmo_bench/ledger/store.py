@@ -14,7 +14,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_metric, check_stored, check_sums, compact, digest_of, formula
+from elmo_bench.ledger.outcomes import check_stored, check_sums, compact, digest_of, formula
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import SCHEMA, Copies, Record, check_record
 
@@ -52,7 +52,7 @@ def read_all(root: Path, within: Sequence[str] = (), *, sums: bool = False, copi
 
 def read_holders(root: Path, within: Sequence[str] = ()) -> list[Holder]:
     """Who works now on the runs of a ledger, or of this suite, task and encoder of it."""
-    runs = list_runs(root, within).runs
+    runs, _ = list_runs(root, within)
     locked = (holder_of(run) for run, names in runs.items() if f"seed{run.seed}.lock" in names)
     return [holder for holder in locked if holder]
 
@@ -122,8 +122,6 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
             raise UserError(f"{run.outcomes.name} is not of this record")
         if copies is not None:
             copies.check(record)
-        if sums:
-            check_metric(record["metric"], run.task)
         if told:
             check_sums(*told, record["metric"], record["scores"])
     except UserError as error:
@@ -153,8 +151,5 @@ def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
     if buffer.tell() > MAX_OUTCOME_BYTES:
-        raise UserError(
-            f"{path}: outcomes take {buffer.tell():,} bytes of the {MAX_OUTCOME_BYTES:,} allowed. "
-            "Keep fewer figures per example."
-        )
+        raise UserError(f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. Keep fewer figures per example.")
     return buffer.getvalue()
