@@ -120,11 +120,9 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
     UserError if the root is not a folder, and where a name would lead out of it (the user's own symbolic links may lead
     anywhere).
     """
-    if not isinstance(folder, str):
-        raise UserError(f"folder={folder}: not the name of a folder. Give one inside data.root.")
     listed = as_list(names)
-    if not listed or not all(isinstance(name, str) for name in listed):
-        raise UserError(f"{folder}: {names} is not the name of a file. Give one, or several of which one exists.")
+    if not listed or not all(isinstance(name, str) for name in (folder, *listed)):
+        raise UserError(f"{folder}/{names}: not the name of a file. Give one, or several of which one exists.")
     wanted = f"{folder}/{' or '.join(listed)}"
     if root is not None and not Path(root).is_dir():
         raise UserError(f"data.root={root}: not a folder. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")

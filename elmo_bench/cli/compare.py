@@ -43,9 +43,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"--suite {options.suite}: no run in {options.ledger}, which has {suites}")
     rows, where = [row for row in selection.rows if not row.variation], []
     if not rows:
-        raise UserError(
-            f"{options.ledger}: no run to compare. Runs that change an option, such as epochs, are left out."
-        )
+        raise UserError(f"{options.ledger}: no run to compare. Those that change an option, as epochs, are left out.")
     for option in ("suite", "size"):
         known = sorted({getattr(row.spec, option) for row in rows})
         if not getattr(options, option) and len(known) > 1:

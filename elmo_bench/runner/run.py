@@ -15,7 +15,7 @@ from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record
 from elmo_bench.runner.finished import contents_of, data_files, finished, remember, sources_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import check_options
+from elmo_bench.spec.settings import check_run
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     Raises UserError for bad input, HeldElsewhere if another process works on the run, and any error that made it fail.
     The record carries the `attempt`.
     """
-    check_options(config)
+    check_run(config)
     forget_kernels()
     spec, setup = RunSpec.of(config), Setup.of(config)
     sources = sources_of(spec, setup)

@@ -27,7 +27,7 @@ from elmo_bench.runner.finished import Sources, contents_of, finished, sources_o
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup, converged
-from elmo_bench.spec.settings import check_options, text
+from elmo_bench.spec.settings import check_run, text
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
@@ -82,7 +82,7 @@ def plan(options: Sequence[str]) -> Plan:
     @cache
     def described(*options: str) -> tuple[DictConfig, RunSpec, Sources]:
         config = compose("config", options)
-        check_options(config)
+        check_run(config)
         spec = RunSpec.of(config)
         return config, spec, sources_of(spec, Setup.of(config))
 

@@ -77,9 +77,8 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
         raise UserError("experiment=…: more than one. Start one sweep for each.")
     name = asked[0].value() if asked else None
-    parts = (
-        [{}] if name is None else [{"+experiment": [name]} | part for part in experiment_yaml(name, folder)["sweep"]]
-    )
+    listed = [{}] if name is None else experiment_yaml(name, folder)["sweep"]
+    parts = [({"+experiment": [name]} if name else {}) | part for part in listed]
     given = [[f"{key}={','.join(map(spelled, values))}" for key, values in part.items()] for part in parts]
     products = [_product(parse(each)) for each in given]
     for key, values in _product([each for each in parsed if each not in asked]).items():
@@ -160,12 +159,6 @@ def task_yaml(task: str) -> dict[str, Any]:
 
 def _plain(path: Path) -> dict[str, Any]:
     """The content of a yaml as plain data, interpolations unresolved. Raises UserError."""
-    return _plain_once(path, path.read_bytes() if path.is_file() else b"")
-
-
-@cache
-def _plain_once(path: Path, _: bytes) -> dict[str, Any]:
-    """Parsing an experiment's yaml would take a fifth of composing each run of it."""
     return OmegaConf.to_container(_loaded(path)[0])  # type: ignore[return-value]
 
 
@@ -189,9 +182,7 @@ def _composed(name: str, chosen: tuple[tuple[str, str], ...], folder: Path) -> D
     assert isinstance(config, DictConfig)
     for group in used.keys() & NEEDED.keys():
         if lacking := [key for key in NEEDED[group] if key not in list(config[group] or ())]:
-            raise UserError(
-                f"{group}={used[group]}: its yaml has no {', '.join(lacking)}. See the others in conf/{group}."
-            )
+            raise UserError(f"{group}={used[group]}: its yaml has no {', '.join(lacking)}. See others in conf/{group}.")
     OmegaConf.set_struct(config, True)
     return config
 
@@ -234,9 +225,7 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
     """The options, and those that an experiment adds."""
     product, *more = sweep(options, folder=folder)
     if more:
-        raise UserError(
-            f"{product[0][0][1:]} has several sweeps: use `sweep` (run.py -m), which makes the runs of each"
-        )
+        raise UserError(f"{product[0][0][1:]} has several sweeps: use `sweep` (run.py -m), which makes their runs")
     for values in (values for values in product if len(values) > 1):
         key = values[0].partition("=")[0]
         raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")

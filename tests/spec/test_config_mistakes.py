@@ -66,7 +66,7 @@ def test_a_folder_with_the_name_of_another_encoder_is_refused():
         (b"name: " + b"[" * 500 + b"]" * 500, "bad.yaml: too many lists or mappings inside each other."),
         (
             b"name: bad\nvectors: null\n",
-            "encoder=bad: its yaml has no words, contextual. See the others in conf/encoder.",
+            "encoder=bad: its yaml has no words, contextual. See others in conf/encoder.",
         ),
     ],
 )
