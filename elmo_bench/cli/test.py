@@ -34,10 +34,9 @@ def _passes(title: str, checks: Iterator[str]) -> bool:
             print(f"ok     {title}: {seen}", flush=True)
     except Exception as error:
         where = "".join(included_lines(error).rpartition("  File ")[2].splitlines(keepends=True)[:2]).strip()
-        text = (
-            str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error} {where and f'({where})'}"
-        )
-        print(f"WRONG  {title}: {' '.join(text.split())}", flush=True)
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        where = where and kind and f" ({where})"
+        print(f"WRONG  {title}: {' '.join(f'{kind}{error}{where}'.split())}", flush=True)
         return False
     return True
 
