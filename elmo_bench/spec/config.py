@@ -72,8 +72,8 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     than one.
     """
     parsed = parse(options)
-    asked = [each for each in parsed if each.key_or_group == "experiment" and not each.is_add()]
-    asked = asked if (folder / "experiment").is_dir() else []
+    named = parsed if (folder / "experiment").is_dir() else []
+    asked = [each for each in named if each.key_or_group == "experiment" and not each.is_add()]
     if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
         raise UserError("experiment=…: more than one. Start one sweep for each.")
     name = asked[0].value() if asked else None
@@ -207,12 +207,10 @@ def _loaded(path: Path) -> tuple[DictConfig, list[Any]]:
     """(the content of a yaml, its `defaults`). Raises UserError."""
     try:
         own = OmegaConf.load(path)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, OSError, OmegaConfBaseException, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else f"{path}"
-        raise UserError(f"{where} is not YAML ({getattr(error, 'problem', error)}). Fix it.") from None
-    except (OSError, OmegaConfBaseException, RecursionError) as error:
-        raise UserError(f"{path}: {_first_line(error)}. Write names and values into it.") from None
+        raise UserError(f"{where} is not YAML ({getattr(error, 'problem', _first_line(error))}). Fix it.") from None
     if not isinstance(own, DictConfig):
         raise UserError(f"{path}: a list, not a mapping. Write names and values into it.")
     defaults = OmegaConf.to_container(OmegaConf.create({"list": own.pop("defaults", [])}))["list"]  # type: ignore[call-overload, index]
@@ -235,10 +233,8 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
 def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     """Carry out `key=value` or `+key=value`. Raises UserError and errors of OmegaConf."""
     key = option.key_or_group
-    if key in VERSIONS:
-        raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
-    if key in ("task.name", "task.head.name"):
-        raise UserError(f"{option.input_line}: a name that comes with task=. Remove the option.")
+    if key in (*VERSIONS, "task.name", "task.head.name"):
+        raise UserError(f"{option.input_line}: comes with the code or with task=. Remove the option.")
     if key == "encoder.contextual" and option.value() is None:
         raise UserError(f"{option.input_line}: leaves an encoder without its layers. Choose encoder=glove.")
     if key == "encoder.name":

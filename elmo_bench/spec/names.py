@@ -54,21 +54,20 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
     version: of its code, which is part of a run's hash and no option of `load`.
     """
     known = {path.stem for root in _folders("encoders") for path in Path(root).glob("*.py")}
-    if kind in known and kind.isidentifier():
-        load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)
-        if load is not None:
-            if "seed" in inspect.signature(load).parameters:
-                options.setdefault("seed", run_seed)
-            try:
-                inspect.signature(load).bind(**options)
-            except TypeError as error:
-                raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
-            encoder = load(**options)
-            if code_of("encoders", kind):
-                checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
-                checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
-            return encoder
-    raise UserError(f"encoder.contextual.kind={kind:.60}: no such module with load. Give its folder: --include FOLDER.")
+    module = importlib.import_module(f"elmo_bench.encoders.{kind}") if kind in known and kind.isidentifier() else None
+    if (load := getattr(module, "load", None)) is None:
+        raise UserError(f"encoder.contextual.kind={kind:.60}: unknown. Give the folder that has it: --include FOLDER.")
+    if "seed" in inspect.signature(load).parameters:
+        options.setdefault("seed", run_seed)
+    try:
+        inspect.signature(load).bind(**options)
+    except TypeError as error:
+        raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
+    encoder = load(**options)
+    if code_of("encoders", kind):
+        checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
+        checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
+    return encoder
 
 
 def _folders(package: str) -> list[str]:
