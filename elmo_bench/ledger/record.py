@@ -152,9 +152,7 @@ class Record(TypedDict):
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
     outcomes: str  # 64 hex digits over the arrays beside the record: outcomes.digest_of
-    layer_weights: list[
-        dict[Place, MixWeights]
-    ]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
+    layer_weights: list[dict[Place, MixWeights]]  # per epoch, by place (input; `input elmo` in a stack), or empty
     epochs: Epochs
     curves: Curves
     parameters: Parameters
@@ -222,10 +220,8 @@ def _check_epochs(record: Any) -> None:
         raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
     chosen, top, dev = curves["dev"][best - 1], max(curves["dev"]), record["scores"]["dev"]["overall"][main]
     if chosen < top or abs(chosen - dev) > max(NEAR, 100 / max(1, record["data"]["counts"]["dev"])):
-        raise UserError(
-            f"record.epochs.best: {best}, with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score "
-            f"of dev {dev:.2f}"
-        )
+        said = f"with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score of dev {dev:.2f}"
+        raise UserError(f"record.epochs.best: {best}, {said}")
 
 
 def _layers(epoch: Any) -> dict[str, set[int]]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -96,8 +96,9 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
         raise UserError(f"{paths.record}: its outcomes are not those that it was made with. Run it again.")
     paths.refuse_links()
     packed = _pack(paths.outcomes, outcomes)
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     with atomic_write(paths.record) as record_file, atomic_write(paths.outcomes) as outcomes_file:
-        for file, content in ((record_file, _json(record)), (outcomes_file, packed)):
+        for file, content in ((record_file, text.encode("utf-8", "backslashreplace")), (outcomes_file, packed)):
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # a full disk shows before anything is replaced
@@ -127,10 +128,6 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
     except UserError as error:
         raise UserError(f"{run.record}: {error}") from None
     return record
-
-
-def _json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _unpack(path: Path) -> dict[str, np.ndarray]:
