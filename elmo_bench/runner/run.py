@@ -1,6 +1,5 @@
 """One run: prepare, train, evaluate, record. A finished run and a wrong option end before torch is imported."""
 
-import os
 import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -165,7 +164,3 @@ def check_here(setup: Setup) -> None:
         if wanted and find_spec(module) is None:
             extra = option.partition("=")[2]
             raise UserError(f"{option}: {module} is not installed. Run pip install 'elmo-bench[{extra}]'.")
-    folder = next(path for path in (setup.ledger.absolute(), *setup.ledger.absolute().parents) if path.exists())
-    if not os.access(folder, os.W_OK):
-        why = "a read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "no permission"
-        raise UserError(f"{folder}: the ledger cannot be written ({why}). Choose another folder: ledger=FOLDER.")
