@@ -171,9 +171,7 @@ class LedgerState:
             return RunState(run, "done", own[-1])
         return RunState(run, "missing")
 
-    def seconds_left(
-        self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
-    ) -> tuple[float, int]:
+    def seconds_left(self, runs: Iterable[RunState], published: Mapping[Any, float]) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of them have no estimate).
 
         An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the
