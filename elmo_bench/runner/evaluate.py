@@ -28,6 +28,7 @@ from elmo_bench.runner.train import Trained, fill
 from elmo_bench.training.contracts import Data, Metric
 
 Outcomes = dict[str, np.ndarray]  # numbers [items] by name
+Rare = Mapping[str, frozenset[str]]  # words by slice
 
 
 def evaluate(prepared: Prepared, trained: Trained, work: Path) -> tuple[dict[str, Any], Outcomes]:
@@ -69,7 +70,7 @@ def check_outcomes(metric: Metric, scores: Mapping[str, Any], outcomes: Outcomes
         raise UserError(f"task={task}: Metric, by {how.name}: {error}") from None
 
 
-def rare_words(splits: Splits, vectors: StaticVectors) -> dict[str, frozenset[str]]:
+def rare_words(splits: Splits, vectors: StaticVectors) -> Rare:
     """{"unseen", "novector"}: words of dev and test that training lacks, and that the static vectors lack.
 
     `splits` has the training examples that the run reads, and no others.
@@ -83,13 +84,7 @@ def rare_words(splits: Splits, vectors: StaticVectors) -> dict[str, frozenset[st
 
 
 def slice_outcomes(
-    data: Data,
-    metric: Metric,
-    examples: Sequence[Any],
-    predicted: Sequence[Any],
-    *,
-    rare: Mapping[str, frozenset[str]],
-    whole: Outcomes,
+    data: Data, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], *, rare: Rare, whole: Outcomes
 ) -> Outcomes:
     """What the ledger keeps of a split: flags of examples, or what is counted of the units of each slice.
 

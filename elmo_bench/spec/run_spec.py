@@ -106,6 +106,14 @@ class RunSpec:
         """The default run of this suite, task, encoder and size. Raises UserError if there is none (any more)."""
         return self._base()[1]
 
+    @cached_property
+    def usual(self) -> dict[str, Any] | None:
+        """The settings of the default run; None if there is none."""
+        try:
+            return self.default().settings
+        except UserError:
+            return None
+
     @property
     def protocol(self) -> int:
         """The version of the training protocol; 0 if a stored spec does not have one."""
@@ -115,10 +123,7 @@ class RunSpec:
     @property
     def lr_scale(self) -> float | None:
         """The learning rate divided by the default run's; None if a run has no learning rate."""
-        try:
-            ours, usual = self.settings.get(RATE), self.default().settings.get(RATE)
-        except UserError:
-            return None
+        ours, usual = self.settings.get(RATE), (self.usual or {}).get(RATE)
         if not isinstance(ours, int | float) or not isinstance(usual, int | float) or usual <= 0:
             return None
         return float(f"{ours / usual:.6g}")
@@ -134,9 +139,7 @@ class RunSpec:
 
         None are known of a task or an encoder that is not installed here.
         """
-        try:
-            usual = self.default().settings
-        except UserError:
+        if (usual := self.usual) is None:
             return {}
         left_out = {key: value for key, value in ABSENT.items() if key in usual}
         unchanged = {*VERSIONS, *(f"data.{key}" for key in OWN)}
@@ -155,9 +158,7 @@ class RunSpec:
 
         The hash if there is no default run, as its yaml is not included: all of the settings would differ.
         """
-        try:
-            self.default()
-        except UserError:
+        if self.usual is None:
             return f"run {self.hash}"
         return ", ".join(f"{key}={value}" for key, value in self.changes.items())
 

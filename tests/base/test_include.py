@@ -77,9 +77,7 @@ def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
     assert forgotten == [tmp_path / "mine", *others]
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "none"))
     assert main(["status"]) == 2
-    assert capsys.readouterr().err.startswith(
-        f"elmo-bench: $ELMO_BENCH_INCLUDE: {tmp_path}/none: no folder with tasks/"
-    )
+    assert capsys.readouterr().err.startswith(f"elmo-bench: --include {tmp_path}/none: no folder with tasks/")
 
 
 def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tmp_path, forgotten, capsys):
