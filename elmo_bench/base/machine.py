@@ -175,20 +175,15 @@ def wait_asleep() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
-def check_threads(given: object) -> int | None:
-    """A number of threads that the user gave, or None. Raises UserError for anything else."""
-    if given is not None and (type(given) is not int or given < 1):
-        raise UserError(f"threads={given}: must be a whole number above 0, or null for the idle cores")
-    return given
-
-
 def choose_threads(given: int | None, job: str) -> int:
     """`given`, or `$OMP_NUM_THREADS`, or the number of idle cores, which is measured (0.3 s) and printed.
 
-    Raises UserError for a number below 1.
+    Raises UserError for anything else.
     """
-    if count := check_threads(given):
-        return count
+    if given is not None:
+        if type(given) is not int or given < 1:
+            raise UserError(f"threads={given}: must be a whole number above 0, or null for the idle cores")
+        return given
     if (text := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(text):
         return int(text)
     count, usable = free_cores(), cores()

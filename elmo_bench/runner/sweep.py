@@ -27,7 +27,7 @@ from elmo_bench.runner.finished import Sources, contents_of, finished, sources_o
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup, converged
-from elmo_bench.spec.settings import check_run, text
+from elmo_bench.spec.settings import check_run
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
@@ -94,12 +94,7 @@ def plan(options: Sequence[str]) -> Plan:
         seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
         title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
         runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
-    launcher = config.launcher
-    if launcher.jobs is not None and (type(launcher.jobs) is not int or launcher.jobs < 1):
-        raise UserError(f"launcher.jobs={launcher.jobs}: give a whole number from 1, or null")
-    if not text(launcher.logs):
-        raise UserError(f"launcher.logs={launcher.logs}: give a folder")
-    shared = Path(config.ledger), bool(config.overwrite), launcher, config.trainer.device
+    shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
     return Plan(list(runs.values()), *shared)
 
 

@@ -13,7 +13,7 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.include import included_lines
-from elmo_bench.base.machine import check_threads, keep_freed_memory
+from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
@@ -90,7 +90,7 @@ def build(prepared: Prepared) -> Trained:
     """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
     whole = Clock().start()
     spec, setup, splits = prepared.spec, prepared.setup, prepared.splits
-    torch.set_num_threads(check_threads(setup.threads) or 1)
+    torch.set_num_threads(setup.threads or 1)
     keep_freed_memory()
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")

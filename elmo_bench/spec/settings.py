@@ -152,9 +152,9 @@ Rules = tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]
 _RULES: Rules = (
     (lambda value: isinstance(value, str | int), "a name", ("suite.name", "task.training.schedule.name")),
     (lambda value: isinstance(value, bool), "true or false", ("vectors.trainable", "overwrite", "predictions")),
-    (_POSITIVE, "a number above 0", ("lr_scale", "task.training.clip")),
+    (_POSITIVE, "a number above 0", ("lr_scale", "task.training.clip", RATE)),
     (number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),  # as numpy's
-    (text, "a folder, such as ./3", ("ledger", "data.root")),
+    (text, "a folder, such as ./3", ("ledger", "data.root", "launcher.logs")),
     (text, "a name, a folder or a file, such as ./3", ("encoder.name", "encoder.weights", VECTORS)),
     (("cpu", "gpu").__contains__, "one of: cpu, gpu", ("trainer.accelerator",)),
     (("cpu", "cuda").__contains__, "one of: cpu, cuda", ("trainer.device",)),
@@ -166,22 +166,20 @@ _RULES: Rules = (
     (_SHARE, "a number above 0, up to 1", ("data.train_fraction",)),
     (_COUNT, "a whole number from 1", tuple(f"task.training.{key}" for key in ("epochs", "batch", "tokens"))),
     (_COUNT, "a whole number from 1", ("task.training.patience", "task.characters.dim")),
-    (_COUNT, "a whole number from 1", ("data.max_train", "data.least_steps")),
+    (_COUNT, "a whole number from 1", ("data.max_train", "data.least_steps", "launcher.jobs", "trainer.threads")),
     (_filters, "pairs of a width and a number of filters, such as [[3,64]]", ("task.characters.filters",)),
 )
 _FITS = {option: fits for fits, _, options in _RULES for option in options}
 _NULL = (
     "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim",
     "task.characters.filters", "encoder.weights", VECTORS, "encoder.words",
-    "data.root", "data.max_train", "data.least_steps", "store.max_gb",
+    "data.root", "data.max_train", "data.least_steps", "store.max_gb", "launcher.jobs", "trainer.threads", RATE,
 )  # fmt: skip
 
 
 def check_run(config: DictConfig) -> None:
     """Raises UserError, in one line, for an option that no run can have, alone or together with the others."""
     check_rules(config, _RULES, _NULL)
-    if OmegaConf.select(config, RATE) == 0:
-        raise UserError(f"{RATE}=0: nothing would be learned. Give a number above 0.")
     data = config.data
     if data.least_steps is not None and data.max_train is not None and data.train_fraction == 1:
         raise UserError(f"data.least_steps={data.least_steps}: goes with data.train_fraction, not with data.max_train")
