@@ -1,6 +1,8 @@
 """Scores by hand from outcomes of a few items, and the committed ledger's own."""
 
 import importlib
+from collections import defaultdict
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,11 @@ import pytest
 
 import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_all
+from elmo_bench.ledger import RunPaths, of_split, read_all, read_outcomes
 from elmo_bench.ledger.outcomes import formula
 from elmo_bench.spec.names import task_class
 from tests.ledger.make_golden import GOLDEN
+from tests.ledger.records import store_record
 
 RUNS = Path(__file__).parents[2] / "results" / "runs"
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
@@ -65,6 +68,13 @@ def test_an_unknown_formula_and_a_missing_array_are_one_line():
         formula("f1-counts").score_of({"correct": np.array([1])})
 
 
+def test_a_main_score_has_the_name_that_its_task_gives_it(tmp_path):
+    scores = {split: {"overall": {"# f1": 60.0}} for split in ("dev", "test")}
+    path = store_record(tmp_path, task="ner", metric="# f1", scores=scores).record
+    records, [problem] = read_all(tmp_path, sums=True)
+    assert not records and problem.startswith(f"{path}: record.metric: '# f1' is not the main score of ner, which is")
+
+
 @pytest.fixture
 def task(tmp_path, monkeypatch):
     """`task(name, formula)` adds the metric of a task with such a `formula` to the installed ones."""
@@ -99,6 +109,18 @@ def test_a_metric_of_an_older_version_is_told_what_to_write(task):
     with pytest.raises(UserError, match=rf"^task={name}: Metric\.formula is 'f1-counts', not a Formula") as error:
         task_class(name, "metric")
     assert "\n" not in str(error.value)
+
+
+def test_two_seeds_of_the_committed_runs_differ_on_a_tenth_as_many_items_as_they_have_wrong():
+    """So that the same answers are no chance: docs/experiments.md."""
+    seeds = defaultdict(list)
+    for record in read_all(RUNS).records:
+        how, stored = formula(record["formula"]), read_outcomes(RunPaths.of(RUNS, record))
+        counts = np.concatenate([how.counts_of(of_split(stored, split)) for split in ("dev", "test")])
+        wrong = (how.score(counts) < 100) & counts.any(axis=1)
+        seeds[record["hash"]].append((counts, wrong.sum()))
+    for (one, wrong), (other, _) in (pair for run in seeds.values() for pair in combinations(run, 2)):
+        assert (one != other).any(axis=1).sum() >= wrong / 10 > 10
 
 
 @pytest.mark.parametrize("ledger", [GOLDEN, RUNS], ids=["golden", "results"])
