@@ -41,7 +41,7 @@ def main() -> int:
 def scores(ledger: Path, suite: str, size: str = "cpu") -> dict[tuple[str, str], dict[str, dict[int, float]]]:
     """{(task, encoder): {option=value, or "" for the default run: {seed: dev score}}}; newest records win."""
     found: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for record in sorted(read_all(ledger, suite=suite).records, key=lambda record: record["created"]):
+    for record in sorted(read_all(ledger, [suite]).records, key=lambda record: record["created"]):
         spec = RunSpec(**record["spec"])
         if spec.size == size and spec.changes.keys() <= {*CHOSEN} and len(spec.changes) <= 1 and _is_current(spec):
             dev = record["scores"]["dev"]["overall"][record["metric"]]

@@ -50,7 +50,7 @@ def test_outcomes_with_a_formula_of_no_task_here_are_not_tested_and_a_line_says_
     write_record(paths, read_record(paths.record) | {"formula": "hits"}, read_outcomes(paths))
     code, said = check(paths.record, capsys)
     assert code == 0 and "outcomes on" not in said
-    assert "ok    formula hits: no task here has it, so outcomes cannot be tested." in said
+    assert "ok    formula hits: no task here has it, so it cannot be tested." in said
 
 
 def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, capsys):

@@ -12,7 +12,7 @@ from elmo_bench.base import include
 from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import experiments
-from elmo_bench.spec.settings import check_options
+from elmo_bench.spec.settings import check_run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -27,7 +27,7 @@ STANDS_FOR = {"mytask": "ner", "length": "elmo"}  # names in examples of your ow
 
 
 planned = cache(lambda *options: len(plan([*options]).runs))
-accepted = cache(lambda *options: check_options(compose("config", options)))
+accepted = cache(lambda *options: check_run(compose("config", options)))
 
 
 def first_and_last(options):

@@ -7,6 +7,7 @@ broadcasting. Other tensors are stored as float16.
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -56,8 +57,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     for name in (name for name in stored if name not in scales):
         where, values = f"{path}: '{name}'", stored[name]
         if values.dtype == torch.int8:
-            scale = stored.get(name + _SCALE)
-            if scale is None or scale.dtype not in FLOATS or not _fits(scale, values):
+            scale: Any = stored.get(name + _SCALE)
+            wrong = scale is None or scale.dtype not in FLOATS or scale.ndim != values.ndim
+            if wrong or any(one not in (1, all_) for one, all_ in zip(scale.shape, values.shape, strict=True)):
                 raise UserError(f"{where} is int8 without a '{_SCALE}' that fits its shape {[*values.shape]}. {AGAIN}")
             values = values.float() * scale.float()
         elif values.dtype not in FLOATS:
@@ -66,10 +68,3 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         if not tensors[name].isfinite().all():
             raise UserError(f"{where} has numbers that are not finite. {AGAIN}")
     return tensors
-
-
-def _fits(scale: Tensor, tensor: Tensor) -> bool:
-    """Whether a scale has as many axes, each of size 1 or of the tensor's."""
-    return scale.ndim == tensor.ndim and all(
-        some in (1, all_) for some, all_ in zip(scale.shape, tensor.shape, strict=True)
-    )

@@ -62,16 +62,9 @@ def parse_json(data: bytes | str, where: str | Path) -> Any:
     return value
 
 
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [
-            each
-            for node in level
-            for each in (node.values() if isinstance(node, dict) else node)
-            if isinstance(each, dict | list)
-        ]
-    return bool(level)
+def _is_deep(value: Any, levels: int = DEEPEST) -> bool:
+    parts = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deep(part, levels - 1) for part in parts if isinstance(part, dict | list))
 
 
 def canonical(value: Any) -> str:

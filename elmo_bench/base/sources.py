@@ -33,12 +33,9 @@ class SuiteOptions(dict[str, Any]):
     """The options of a suite: an option that is needed and not set is a UserError."""
 
     def __init__(self, name: str, values: Mapping[str, Any]):
-        parts = {
-            option: SuiteOptions(f"{name}.{option}", value) if isinstance(value, Mapping) else value
-            for option, value in values.items()
-        }
-        super().__init__(parts)
+        super().__init__(values)
         self.name = name
+        self |= {key: SuiteOptions(f"{name}.{key}", own) for key, own in values.items() if isinstance(own, Mapping)}
 
     def __missing__(self, option: str) -> Any:
         raise UserError(f"{self.name}.{option}: not set. Set it as the other suites in the task's yaml do.")
@@ -120,11 +117,9 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
     UserError if the root is not a folder, and where a name would lead out of it (the user's own symbolic links may lead
     anywhere).
     """
-    if not isinstance(folder, str):
-        raise UserError(f"folder={folder}: not the name of a folder. Give one inside data.root.")
     listed = as_list(names)
-    if not listed or not all(isinstance(name, str) for name in listed):
-        raise UserError(f"{folder}: {names} is not the name of a file. Give one, or several of which one exists.")
+    if not listed or not all(isinstance(name, str) for name in (folder, *listed)):
+        raise UserError(f"{folder}/{names}: not the name of a file. Give one, or several of which one exists.")
     wanted = f"{folder}/{' or '.join(listed)}"
     if root is not None and not Path(root).is_dir():
         raise UserError(f"data.root={root}: not a folder. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
@@ -160,13 +155,9 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
     """
     from huggingface_hub import hf_hub_download  # costs over a second, and most runs download nothing
 
-    endpoint, only_here = os.environ.get("HF_ENDPOINT") or None, offline()
+    where: Any = {"repo_type": "dataset", "revision": revision, "endpoint": os.environ.get("HF_ENDPOINT") or None}
     with hub_errors(f"{repo}@{revision}/{file}"):
-        return Path(
-            hf_hub_download(
-                repo, file, repo_type="dataset", revision=revision, endpoint=endpoint, local_files_only=only_here
-            )
-        )
+        return Path(hf_hub_download(repo, file, local_files_only=offline(), **where))
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def _record(path: Path, gold: Path | None) -> Iterator[str]:
     paths = RunPaths.of(path.parents[4] if len(path.parents) > 4 else path.parent, record)
     if paths.record != path:
         raise UserError(f"{path}: belongs at {'/'.join(paths.record.parts[-5:])} of a ledger. Put it there.")
-    problems = ledger.read_all(paths.ledger, suite=paths.suite, task=paths.task, sums=True).problems
+    problems = ledger.read_all(paths.ledger, (paths.suite, paths.task), sums=True).problems
     original = f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy"
     wrong = [problem for problem in problems if problem.startswith(f"{path}: ") or problem.endswith(original)]
     yield from _about(record)

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, suite=options.suite, sums=True)
+    read = read_all(options.ledger, [options.suite] if options.suite else (), sums=True)
     selection = select(read.records)
     print_problems("compare", [*read.problems, *selection.unknown, *selection.notes])
     if options.suite and not read.records and (every := read_all(options.ledger).records):
@@ -43,9 +43,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"--suite {options.suite}: no run in {options.ledger}, which has {suites}")
     rows, where = [row for row in selection.rows if not row.variation], []
     if not rows:
-        raise UserError(
-            f"{options.ledger}: no run to compare. Runs that change an option, such as epochs, are left out."
-        )
+        raise UserError(f"{options.ledger}: no run to compare. Runs that change an option are left out.")
     for option in ("suite", "size"):
         known = sorted({getattr(row.spec, option) for row in rows})
         if not getattr(options, option) and len(known) > 1:
@@ -56,10 +54,8 @@ def main(arguments: list[str]) -> int:
     chosen = _chosen(rows, encoders)
     if not chosen:
         others = ", ".join(sorted({row.encoder for row in rows if not row.basis.fraction})) or "none"
-        raise UserError(
-            f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {', '.join(where)}. "
-            f"Encoders with runs on all of the data that change nothing else: {others}."
-        )
+        said = f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {', '.join(where)}"
+        raise UserError(f"{said}. Encoders with runs on all of the data that change nothing else: {others}.")
     (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), ", ".join(where))
     return int(bool(read.problems))
 
@@ -82,17 +78,11 @@ def _two(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
     lines: list[Line] = []
     for each in gains:
         sides = each.ours, each.theirs
-        seeds, trained, minutes = (
-            " and ".join(said)
-            for said in (
-                (str(len(row.seeds)) for row in sides),
-                (f"{row.newest['parameters']['trainable']:,}" for row in sides),
-                (f"{row.minutes:.1f}" for row in sides),
-            )
-        )
-        cells = gain_cells(each, "") | {"n of the two": None}
-        more = {"trained numbers": trained, "minutes a run": minutes}
-        lines.append({"task": each.ours.spec.task, "seeds": seeds, **cells, **more})
+        line = {"task": each.ours.spec.task, "seeds": " and ".join(str(len(row.seeds)) for row in sides)}
+        line |= gain_cells(each, "") | {"n of the two": None}
+        line["trained numbers"] = " and ".join(f"{row.newest['parameters']['trainable']:,}" for row in sides)
+        line["minutes a run"] = " and ".join(f"{row.minutes:.1f}" for row in sides)
+        lines.append(line)
     table = make_table("", "", lines)
     ours, theirs = next(iter(chosen.values()))
     body = fitted(table.columns, [[cell.text for cell in row] for row in table.rows])

@@ -65,9 +65,7 @@ def main(arguments: list[str]) -> int:
     lines = [cost_cells(cost) for cost in costs]
     body = [[cost["encoder"], *(c.text for c in line.values())] for cost, line in zip(costs, lines, strict=True)]
     where = f"{processor(costs[0]['environment'])}; {costs[0]['tokens']:,} tokens"
-    print(
-        f"{fitted(['encoder', *lines[0]], body)}\n\n{where}\n{options.out}: {len(costs)} file{'s' * (len(costs) > 1)}"
-    )
+    print(f"{fitted(['encoder', *lines[0]], body)}\n\n{where}\nwritten to {options.out}")
     return 0
 
 

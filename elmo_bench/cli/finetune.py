@@ -3,16 +3,8 @@
 Options are in elmo_bench/pretraining/conf/finetune.yaml. `elmo-bench texts` writes the text of a task.
 """
 
-from elmo_bench.cli.pretrain import finish
-from elmo_bench.pretraining import CONF
-from elmo_bench.spec.config import compose
+from functools import partial
 
+from elmo_bench.cli import pretrain
 
-def main(arguments: list[str]) -> int:
-    """Compose the options, train, print perplexity before and after, and the option that uses the folder."""
-    config = compose("finetune", arguments, folder=CONF)
-    from elmo_bench.pretraining.trainer import alone, finetune
-
-    with alone(config):
-        finish(*finetune(config), command="finetune", arguments=arguments)
-    return 0
+main = partial(pretrain.main, command="finetune")

@@ -26,8 +26,6 @@ def main(arguments: list[str]) -> int:
     if not any(vars(merged).values()):
         raise UserError(f"{options.source}: no run in it. Give the folder of a ledger, such as results/runs.")
     print_problems("merge", [*merged.conflicts, *merged.problems])
-    print(
-        f"{options.into}: {len(merged.added)} records added, {len(merged.present)} were present; "
-        f"{len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
-    )
+    said = f"{len(merged.added)} records added, {len(merged.present)} were present"
+    print(f"{options.into}: {said}; {len(merged.conflicts)} conflicts, {len(merged.problems)} skipped")
     return int(bool(merged.problems or merged.conflicts))

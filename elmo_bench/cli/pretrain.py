@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from elmo_bench.pretraining.network import Perplexity
 
 
-def main(arguments: list[str]) -> int:
-    """Compose elmo_bench/pretraining/conf/pretrain.yaml with key=value options and train."""
-    config = compose("pretrain", arguments, folder=CONF)
-    from elmo_bench.pretraining.trainer import alone, pretrain  # with torch; wrong options should not wait for it
+def main(arguments: list[str], command: str = "pretrain") -> int:
+    """Compose elmo_bench/pretraining/conf/<command>.yaml with key=value options and train."""
+    config = compose(command, arguments, folder=CONF)
+    from elmo_bench.pretraining import trainer  # with torch; wrong options should not wait for it
 
-    with alone(config):
-        finish(*pretrain(config), command="pretrain", arguments=arguments)
+    with trainer.alone(config):
+        finish(*getattr(trainer, command)(config), command=command, arguments=arguments)
     return 0
 
 

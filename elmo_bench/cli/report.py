@@ -46,9 +46,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    add = (
-        command := parser("report", "Writes README.md, index.html, and the folders tables and figures.", ledger=True)
-    ).add_argument
+    command = parser("report", "Writes README.md, index.html, and the folders tables and figures.", ledger=True)
+    add = command.add_argument
     add("--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)")
     add("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")

@@ -8,10 +8,8 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import included_lines
 from elmo_bench.cli import parser
-from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import load_encoder, task_class
-from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import check_options
+from elmo_bench.spec.run_spec import described
 
 
 def main(arguments: list[str]) -> int:
@@ -36,10 +34,9 @@ def _passes(title: str, checks: Iterator[str]) -> bool:
             print(f"ok     {title}: {seen}", flush=True)
     except Exception as error:
         where = "".join(included_lines(error).rpartition("  File ")[2].splitlines(keepends=True)[:2]).strip()
-        text = (
-            str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error} {where and f'({where})'}"
-        )
-        print(f"WRONG  {title}: {' '.join(text.split())}", flush=True)
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        where = where and kind and f" ({where})"
+        print(f"WRONG  {title}: {' '.join(f'{kind}{error}{where}'.split())}", flush=True)
         return False
     return True
 
@@ -48,7 +45,7 @@ def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
     """Check the encoders of a yaml: one, several in a stack, or none."""
     from elmo_bench.runner.contract import check_weights
 
-    _, setup = _described(f"encoder={name}", *options)
+    _, setup = described(f"encoder={name}", *options)
     yield "its yaml is read"
     for given in setup.encoders.values():
         encoder = load_encoder(**given)
@@ -56,19 +53,12 @@ def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
         yield check_weights(encoder, given)
 
 
-def _described(*options: str) -> tuple[RunSpec, Setup]:
-    """The spec and the setup of a run with options that a run can have. Raises UserError."""
-    config = compose("config", options)
-    check_options(config)
-    return RunSpec.of(config), Setup.of(config)
-
-
 def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     """Check a task: its data, its head, which can also be built without an encoder, and its metric."""
     from elmo_bench.runner import contract
     from elmo_bench.runner.data import build_data, check_splits, read_splits, training_fraction
 
-    run = _described(f"task={name}", "encoder=elmo", *options)
+    run = described(f"task={name}", "encoder=elmo", *options)
     yield "its yaml is read"
     for part in ("data", "head", "metric"):
         task_class(run[0].task, part)
@@ -80,7 +70,7 @@ def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     train = next(  # of examples with one label, nothing is learned
         (some for some in drawn if len({repr(each.gold) for each in some}) > 1), splits["train"][: contract.FEW]
     )
-    for each in (_described(f"task={name}", "encoder=none", *options), run):
+    for each in (described(f"task={name}", "encoder=none", *options), run):
         trial = contract.Trial(each, data, splits, train)
         yield f"head with encoder={each[0].encoder}: {contract.check_gradients(trial)}"
     yield contract.check_training(trial)

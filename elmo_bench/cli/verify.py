@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, suite="paper", task=options.task, sums=True)
+    read = read_all(options.ledger, ("paper", options.task), sums=True)
     print_problems("verify", read.problems)
     below = []
     for encoder in (BASELINE, experiment.encoder):
@@ -49,10 +49,8 @@ def _row(records: list[Record], task: str, encoder: str) -> Row:
     for row in (row for row in rows if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1):
         return row
     found = [f"{len(row.seeds)} of size={row.spec.size}{', ' * bool(row.changes)}{row.spec.label}" for row in rows]
-    raise UserError(
-        f"{task} {encoder}: fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}. "
-        f"Run: {FIRST.format(task, encoder)}"
-    )
+    said = f"fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}"
+    raise UserError(f"{task} {encoder}: {said}. Run: {FIRST.format(task, encoder)}")
 
 
 def difference_from(row: Row, printed: Printed) -> Difference:

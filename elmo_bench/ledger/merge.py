@@ -4,11 +4,12 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
-from elmo_bench.ledger.record import Copies, Record
+from elmo_bench.ledger.record import Copies
 from elmo_bench.ledger.store import read_all, read_outcomes, read_record_at, write_record
 
 # What a run leaves in its work folder: see `record` (runner/run.py) and training/loggers.py.
@@ -54,20 +55,17 @@ def merge(source: Path, into: Path) -> Merged:
 def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies) -> None:
     record, outcomes = read_record_at(theirs, copies, sums=True), read_outcomes(theirs)
     if ours.record.exists():
-        if difference := _difference(record, read_record_at(ours)):
-            merged.conflicts.append(f"{theirs.record}: {difference} than {ours.record}, which is kept")
-            return
-        merged.present.append(ours)
+        kept: Any = read_record_at(ours)
+        if other := next((key for key in ("scores", "outcomes") if record[key] != kept[key]), ""):  # type: ignore[literal-required]
+            merged.conflicts.append(f"{theirs.record}: other {other} than {ours.record}, which is kept")
+        else:
+            merged.present.append(ours)
         return
     for path in _kept(theirs):
         with path.open("rb") as source, atomic_write(ours.work / path.relative_to(theirs.work)) as file:
             shutil.copyfileobj(source, file)
     write_record(ours, record, outcomes)
     merged.added.append(ours)
-
-
-def _difference(theirs: Record, ours: Record) -> str:
-    return next((f"other {key}" for key in ("scores", "outcomes") if theirs[key] != ours[key]), "")  # type: ignore[literal-required]
 
 
 def _kept(run: RunPaths) -> list[Path]:

@@ -53,10 +53,7 @@ def formula(name: str, task: str = "") -> Formula:
         its = getattr(metric, "formula", None)
         if isinstance(its, Formula) and its.name == name:  # `task_class` refuses a metric without one
             return its
-    raise UserError(
-        f"formula {name}: no task here has it, so outcomes cannot be tested. Give the folder of the task: "
-        "--include FOLDER."
-    )
+    raise UserError(f"formula {name}: no task here has it, so it cannot be tested. Give its folder: --include FOLDER.")
 
 
 def check_metric(name: str, task: str) -> None:
@@ -222,11 +219,6 @@ def _implied(counts: Mapping[str, float]) -> dict[str, float]:
     both = figures["precision"] + figures["recall"]
     figures["f1"] = 2 * figures["precision"] * figures["recall"] / both if both else 0.0
     return dict(counts) | {name: value for name, value in figures.items() if not isnan(value)}
-
-
-def joined_slices(slices: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
-    """{slice: outcomes} as they are stored: `unseen.correct`."""
-    return {f"{name}.{key}": values for name, outcomes in slices.items() for key, values in outcomes.items()}
 
 
 def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:

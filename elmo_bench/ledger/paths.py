@@ -13,11 +13,11 @@ import platform
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from filelock import FileLock
 from typing_extensions import TypedDict
@@ -47,10 +47,8 @@ class RunPaths:
     def __post_init__(self) -> None:
         place = f"{self.suite}/{self.task}/{self.encoder}/{self.hash}/{self.seed}"
         if not _PLACE.fullmatch(place):
-            raise UserError(
-                f"{place!r}: not suite/task/encoder/hash/seed of a run. Names have letters, digits and _ . + = -; "
-                "the first is a letter or a digit."
-            )
+            said = "Names have letters, digits and _ . + = -, the first is a letter or a digit."
+            raise UserError(f"{place!r}: not suite/task/encoder/hash/seed of a run. {said}")
 
     @classmethod
     def of(cls, ledger: Path, record: Record) -> Self:
@@ -109,17 +107,9 @@ def check_exists(ledger: Path) -> None:
         raise UserError(f"--ledger {ledger}: no such folder. Give the folder of the records.")
 
 
-class Listing(NamedTuple):
-    """What a ledger holds: the names of the files and folders of each run, and what was not followed."""
-
-    runs: dict[RunPaths, set[str]]
-    problems: list[str]
-
-
-def list_runs(
-    ledger: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
-) -> Listing:
-    """Every run that left anything in the ledger (or in these folders of it), sorted.
+def list_runs(ledger: Path, within: Sequence[str] = ()) -> tuple[dict[RunPaths, set[str]], list[str]]:
+    """(every run that left anything in the ledger, or in this suite, task and encoder of it, sorted, and the names of
+    its files and folders; what was not followed).
 
     There are none if the folder does not exist. Links are not followed, but listed as problems. Opens no file.
     """
@@ -133,8 +123,8 @@ def list_runs(
     for folder, folders, files in os.walk(ledger, onerror=failed):
         place, names = Path(folder).relative_to(ledger).parts, sorted([*folders, *files])
         if len(place) < 4:
-            wanted = (suite, task, encoder, None)[len(place)]
-            names = [name for name in names if wanted in (None, name)]
+            wanted = within[len(place) : len(place) + 1] or names
+            names = [name for name in names if name in wanted]
         else:
             names = [name for name in names if _ENTRY.fullmatch(name)]
         links = {name for name in names if Path(folder, name).is_symlink()}
@@ -144,7 +134,7 @@ def list_runs(
             for name in () if len(place) < 4 else (name for name in names if name not in links):
                 seed = int(_ENTRY.fullmatch(name)[1])  # type: ignore[index]
                 runs[RunPaths(ledger, *place, seed)].add(name)  # type: ignore[call-arg, arg-type]
-    return Listing({run: runs[run] for run in sorted(runs)}, problems)
+    return {run: runs[run] for run in sorted(runs)}, problems
 
 
 MAX_BYTES = 2**20

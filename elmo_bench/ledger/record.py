@@ -153,9 +153,7 @@ class Record(TypedDict):
     selected_on: Literal["dev"]  # the split that chose the epoch
     scores: Scores
     outcomes: str  # 64 hex digits over the arrays beside the record: outcomes.digest_of
-    layer_weights: list[
-        dict[Place, MixWeights]
-    ]  # per epoch, by place (input, output; `input elmo` in a stack), or empty
+    layer_weights: list[dict[Place, MixWeights]]  # per epoch, by place (input; `input elmo` in a stack), or empty
     epochs: Epochs
     curves: Curves
     parameters: Parameters
@@ -163,7 +161,7 @@ class Record(TypedDict):
     cost: Cost
     kept: Kept
     environment: Environment
-    created: str  # when the run finished: UTC, as now() writes it
+    created: Annotated[str, Field(pattern=r"^\d{4}(-\d\d){2}T\d\d(:\d\d){2}\+00:00$")]  # the end, as now() writes it
 
 
 def now() -> str:
@@ -186,12 +184,20 @@ def check_record(record: Any) -> None:
 
     `Copies` compares it with other records; `report`, `compare`, `merge` and `check` also sum its outcomes.
     """
-    hash_ = _check_schema(record, Record, "record")
+    check(record, Record, "record")
+    try:
+        hash_ = run_hash(record["spec"])
+    except (TypeError, ValueError) as error:  # NaN
+        raise UserError(f"record.spec: {error}") from None
     if record["spec"]["contents"] is None:
         raise UserError("record.spec.contents: null. Give the digests of data, weights and vectors.")
     if record["hash"] != hash_:
         raise UserError(f"record.hash: {record['hash']:.60} is not the hash of record.spec")
-    if datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS:
+    try:
+        late = datetime.fromisoformat(record["created"]) > datetime.now(UTC) + CLOCKS
+    except ValueError as error:  # February 30
+        raise UserError(f"record.created: {error}") from None
+    if late:
         raise UserError(f"record.created: {record['created']} is in the future")
     _check_epochs(record)
 
@@ -215,10 +221,8 @@ def _check_epochs(record: Any) -> None:
         raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
     chosen, top, dev = curves["dev"][best - 1], max(curves["dev"]), record["scores"]["dev"]["overall"][main]
     if chosen < top or abs(chosen - dev) > max(NEAR, 100 / max(1, record["data"]["counts"]["dev"])):
-        raise UserError(
-            f"record.epochs.best: {best}, with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score "
-            f"of dev {dev:.2f}"
-        )
+        said = f"with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score of dev {dev:.2f}"
+        raise UserError(f"record.epochs.best: {best}, {said}")
 
 
 def _layers(epoch: Any) -> dict[str, set[int]]:
@@ -271,19 +275,3 @@ def _wrong(record: Record) -> float:
         return 0
     counts: Any = record["data"]["counts"]
     return sum(counts[split] * (1 - score / 100) for split, score in main.items())
-
-
-def _check_schema(content: Any, hint: Any, name: str) -> str:
-    """The hash of its spec."""
-    check(content, hint, name)
-    try:
-        hash_ = run_hash(content["spec"])
-    except (TypeError, ValueError) as error:  # NaN
-        raise UserError(f"{name}.spec: {error}") from None
-    try:
-        well_formed = datetime.fromisoformat(content["created"]).strftime(_TIME) == content["created"]
-    except ValueError:
-        well_formed = False
-    if not well_formed:
-        raise UserError(f"{name}.created: {content['created']!r:.60} is not a UTC time such as {now()}")
-    return hash_

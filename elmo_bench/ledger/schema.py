@@ -7,6 +7,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from elmo_bench.base.errors import UserError
 
+_adapter: Any = cache(TypeAdapter)
+
 
 def check(value: Any, hint: Any, where: str) -> None:
     """Raise UserError, naming the item inside `where`, unless `value` is JSON of the shape `hint`.
@@ -26,8 +28,3 @@ def check(value: Any, hint: Any, where: str) -> None:
             why = f"{wrong['input']!r:.60} {wrong['msg'].replace('Input should', 'should')}"
         item = "".join(f"[{part}]" if isinstance(part, int) else f".{part:.60}" for part in path if part != "")
         raise UserError(f"{where}{item}: {why}") from None
-
-
-@cache
-def _adapter(hint: Any) -> TypeAdapter:
-    return TypeAdapter(hint)

@@ -3,10 +3,10 @@
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,23 +31,15 @@ class Ledger(NamedTuple):
 
 
 @reader
-def read_all(
-    root: Path,
-    *,
-    suite: str | None = None,
-    task: str | None = None,
-    encoder: str | None = None,
-    sums: bool = False,
-    copies: Copies | None = None,
-) -> Ledger:
-    """Every record of a ledger, or of these folders of it, each read once and checked in full.
+def read_all(root: Path, within: Sequence[str] = (), *, sums: bool = False, copies: Copies | None = None) -> Ledger:
+    """Every record of a ledger, or of this suite, task and encoder of it, each read once and checked in full.
 
     They are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
     sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each. copies: gets to know
     all records.
     """
-    runs, problems = list_runs(root, suite=suite, task=task, encoder=encoder)
+    runs, problems = list_runs(root, within)
     ledger, copies = Ledger([], problems), copies or Copies()
     for run, names in runs.items():
         try:
@@ -58,11 +50,9 @@ def read_all(
     return ledger
 
 
-def read_holders(
-    root: Path, *, suite: str | None = None, task: str | None = None, encoder: str | None = None
-) -> list[Holder]:
-    """Who works now on the runs of a ledger, or of these folders of it."""
-    runs = list_runs(root, suite=suite, task=task, encoder=encoder).runs
+def read_holders(root: Path, within: Sequence[str] = ()) -> list[Holder]:
+    """Who works now on the runs of a ledger, or of this suite, task and encoder of it."""
+    runs, _ = list_runs(root, within)
     locked = (holder_of(run) for run, names in runs.items() if f"seed{run.seed}.lock" in names)
     return [holder for holder in locked if holder]
 
@@ -70,7 +60,20 @@ def read_holders(
 @reader
 def read_record(path: Path) -> Record:
     """The record in this file. Raises UserError if it is damaged, of another version, or a link."""
-    return _read(path, check_record)
+    if not os.path.lexists(path):
+        raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
+    try:
+        content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
+    except UserError as error:
+        raise UserError(f"{error}. Run again with overwrite=true.") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if type(schema) is int and schema != SCHEMA:
+        raise UserError(f"{path}: of another version (schema {schema}, this one reads {SCHEMA}). Run again, or update.")
+    try:
+        check_record(content)
+    except UserError as error:
+        raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
+    return content
 
 
 @reader
@@ -93,8 +96,9 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
         raise UserError(f"{paths.record}: its outcomes are not those that it was made with. Run it again.")
     paths.refuse_links()
     packed = _pack(paths.outcomes, outcomes)
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     with atomic_write(paths.record) as record_file, atomic_write(paths.outcomes) as outcomes_file:
-        for file, content in ((record_file, _json(record)), (outcomes_file, packed)):
+        for file, content in ((record_file, text.encode("utf-8", "backslashreplace")), (outcomes_file, packed)):
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # a full disk shows before anything is replaced
@@ -128,30 +132,6 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
     return record
 
 
-def _json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-
-
-def _read(path: Path, check_content: Callable[[Any], None]) -> Any:
-    if not os.path.lexists(path):
-        raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
-    try:
-        content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
-    except UserError as error:
-        raise UserError(f"{error}. Run again with overwrite=true.") from None
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if type(schema) is int and schema != SCHEMA:
-        age, advice = (
-            ("a newer", "Update elmo-bench") if schema > SCHEMA else ("an older", "Run again with overwrite=true")
-        )
-        raise UserError(f"{path}: of {age} version (schema {schema}, this one reads {SCHEMA}). {advice}.")
-    try:
-        check_content(content)
-    except UserError as error:
-        raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
-    return content
-
-
 def _unpack(path: Path) -> dict[str, np.ndarray]:
     """Arrays of whole numbers. Raises ValueError, or what numpy raises."""
     if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
@@ -170,8 +150,5 @@ def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
     if buffer.tell() > MAX_OUTCOME_BYTES:
-        raise UserError(
-            f"{path}: outcomes take {buffer.tell():,} bytes of the {MAX_OUTCOME_BYTES:,} allowed. "
-            "Keep fewer figures per example."
-        )
+        raise UserError(f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. Keep fewer figures per example.")
     return buffer.getvalue()

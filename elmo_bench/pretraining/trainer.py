@@ -60,7 +60,7 @@ PERPLEXITY = (
 )
 
 
-def check_options(config: DictConfig) -> None:
+def check_run(config: DictConfig) -> None:
     """Raises UserError for an option that no training can have, before the long work."""
     check_rules(config, RULES, NULLABLE)
     if config.recipe.steps is config.recipe.minutes is config.recipe.epochs is None:
@@ -80,7 +80,7 @@ def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:
 
     Raises UserError.
     """
-    check_options(config)
+    check_run(config)
     out = _resumed_or_new(config)
     options = BiLMOptions.from_json(config.shape, "shape")
     text, heldout = _texts(config, config.recipe.vocabulary, Path(config.encoded or out / "encoded"))
@@ -96,7 +96,7 @@ def finetune(config: DictConfig) -> tuple[Training, Encoded | None, Perplexity |
     Weights without a softmax get one first, for the most frequent words of the corpus. Also returns the held-out text
     and its perplexity before, or None without one.
     """
-    check_options(config)
+    check_run(config)
     if config.fit_steps is None:
         raise UserError("fit_steps=null: give a whole number from 1")
     weights = str(config.weights)

@@ -51,7 +51,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     """
     check_exists(Path(ledger))
     include_given([])
-    read = read_all(Path(ledger), suite=suite, sums=True)
+    read = read_all(Path(ledger), [suite] if suite else (), sums=True)
     selection = select(read.records)
     for problem in [*read.problems, *selection.unknown, *selection.notes]:
         warnings.warn(problem, stacklevel=2)

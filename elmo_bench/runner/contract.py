@@ -126,10 +126,8 @@ def check_saving(trial: Trial) -> str:
     loss = trial.loss_in_evaluation()
     same_loss = abs(loaded.loss_in_evaluation() - loss) <= 1e-4 * abs(loss)
     if loaded.predict(trial.others) != trial.predict(trial.others) or not same_loss:
-        raise UserError(
-            "Head: a new head with the same state_dict differs. What it learns or draws must be a parameter or a "
-            "buffer (register_buffer); all else must follow from Data.vocabulary, the yaml and the batch."
-        )
+        advice = "What it learns or draws must be a parameter or a buffer; all else, of the vocabulary and the yaml."
+        raise UserError(f"Head: a new head with the same state_dict differs. {advice}")
     return "saved and loaded, it predicts the same"
 
 
@@ -138,10 +136,8 @@ def check_batches(trial: Trial) -> str:
     together, backwards = trial.predict(trial.others), trial.predict(trial.others[::-1])[::-1]
     for number, example in enumerate(trial.others):
         if not trial.predict([example])[0] == together[number] == backwards[number]:
-            raise UserError(
-                f"Head.predict: example {number + 1} of dev alone has another prediction than among others. "
-                "Mask padding (batch['text'].mask), and give predictions in the order of the batch."
-            )
+            advice = "Mask padding (batch['text'].mask), and keep the order of the batch."
+            raise UserError(f"Head.predict: example {number + 1} of dev has another prediction alone. {advice}")
     return "a prediction does not depend on its batch"
 
 
@@ -155,10 +151,8 @@ def check_gold(trial: Trial) -> str:
         for other in _with_other_gold(example, dev):
             tried += 1
             if trial.predict([other]) != [predicted]:
-                raise UserError(
-                    f"Head.predict: example {number} of dev has another prediction when its gold alone is another. "
-                    "Read the gold in loss alone."
-                )
+                said = f"example {number} of dev has another prediction when its gold alone is another"
+                raise UserError(f"Head.predict: {said}. Read the gold in loss alone.")
     known = {word for example in trial.splits["train"] for word in re.findall(r"\w+", repr(example.gold))}
     for example in [*dev, *trial.splits["test"]]:
         if (new := {*re.findall(r"\w+", repr(example.gold))} - known) and tried < MOST:
@@ -166,10 +160,8 @@ def check_gold(trial: Trial) -> str:
             try:
                 trial.predict([example])
             except (ValueError, KeyError, IndexError) as error:
-                raise UserError(
-                    f"Head.collate: {type(error).__name__} ({error}) for the gold {example.gold!r:.60}, which train "
-                    "lacks. Give it any number: a head cannot predict it."
-                ) from error
+                said = f"{type(error).__name__} ({error}) for the gold {example.gold!r:.60}, which train lacks"
+                raise UserError(f"Head.collate: {said}. Give it any number.") from error
             tried += 1
     return f"no prediction follows from the gold ({tried} other golds tried)"
 
@@ -199,10 +191,8 @@ def check_training(trial: Trial) -> str:
     for part in ("training", "report", "mix", "vectors"):
         known = {key for path in (CONF / "task").glob("*.yaml") for key in task_yaml(path.stem).get(part) or {}}
         if wrong := sorted((task_yaml(task).get(part) or {}).keys() - known):
-            raise UserError(
-                f"conf/task/{task}.yaml: {part}.{wrong[0]}: nothing reads it{guess(wrong[0], known)}. Remove it, or "
-                f"give one of: {', '.join(sorted(known))}."
-            )
+            said = f"{part}.{wrong[0]}: nothing reads it{guess(wrong[0], known)}"
+            raise UserError(f"conf/task/{task}.yaml: {said}. Give one of: {', '.join(sorted(known))}.")
     training = trial.spec.part("task.training")
     optimizer, schedule = training.get("optimizer") or {}, training["schedule"]
     HeadTraining(trial.head, trial.metric, optimizer, {}, schedule).configure_optimizers()
@@ -231,10 +221,8 @@ def check_files(data: Data, metric: Metric, examples: list[Any], predicted: list
         return f"predictions are written as {data.ending}; their gold is a file of its own"
     wanted = metric.score([each.gold for each in examples], predicted)["overall"]
     if (scored := metric.score_files(path)["overall"]) != wanted:
-        raise UserError(
-            f"Metric.score_files: {scored} for a file of Data.write; Metric.score says {wanted}. "
-            "Write gold and prediction of each item, and read both."
-        )
+        said = f"{scored} for a file of Data.write; Metric.score says {wanted}"
+        raise UserError(f"Metric.score_files: {said}. Write and read the gold and the prediction of each item.")
     if [each.texts for each in data.read_file(path)] != [each.texts for each in examples]:
         raise UserError("Data.read_file: other texts than Data.write was given. Read all that it writes.")
     return f"predictions are written as {data.ending}, scored and read"
@@ -246,8 +234,7 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
     scores, outcomes = scores_of(metric, gold, predicted), metric.outcomes(gold, predicted)
     for name, counted in outcomes.items():
         if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
-            wanted = f"an array of whole numbers, one for each of {len(gold)} items"
-            raise UserError(f"Metric.outcomes: '{name}': give {wanted}.")
+            raise UserError(f"Metric.outcomes: '{name}': give an array with a whole number for each item.")
     check_outcomes(metric, scores, outcomes, "this")
     if not metric.table(scores):
         raise UserError("Metric.table: no text. Return the scores as text.")
@@ -290,5 +277,4 @@ def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:
     source = inspect.getsource(sys.modules[f"elmo_bench.encoders.{options['kind']}"])
     if parameters and same.checksum == encoder.checksum and encoder.checksum in source:
         raise UserError(f"encoder: its checksum '{encoder.checksum}' stays when a weight changes. {advice}")
-    frozen = f"{sum(p.numel() for p in parameters):,} parameters, none changes"
-    return f"frozen: {frozen}; checksum {encoder.checksum:.24}"
+    return f"frozen: {sum(p.numel() for p in parameters):,} parameters; checksum {encoder.checksum:.24}"

@@ -175,7 +175,7 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
     meant, where there is one held-out set: it is noted.
     """
     texts = {split: [example.texts for example in examples] for split, examples in splits.items()}
-    train, test = ({(example.texts, _gold(example)) for example in splits[split]} for split in ("train", "test"))
+    train, test = ({(example.texts, repr(example.gold)) for example in splits[split]} for split in ("train", "test"))
     if train == test:
         raise UserError(f"{where}: test has the same examples as train. Give other data for test.")
     shared = {}
@@ -205,15 +205,6 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
         "labels_only_in_train": len(old),
         "empty_texts": empty,
     }
-
-
-def _gold(example: Any) -> Any:
-    """The gold as a value that can be in a set."""
-    try:
-        hash(example.gold)
-    except TypeError:
-        return repr(example.gold)
-    return example.gold
 
 
 def _labels(examples: Sequence[Any]) -> Counter[str]:

@@ -105,7 +105,7 @@ def slice_outcomes(
         slices[name], rest = (_within(data, metric, examples, predicted, keeps) for keeps in (some, none))
         if any((whole[key] - slices[name][key] != values).any() for key, values in rest.items()):
             slices[other] = rest
-    return ledger.joined_slices(slices)
+    return {f"{name}.{key}": values for name, outcomes in slices.items() for key, values in outcomes.items()}
 
 
 def _within(

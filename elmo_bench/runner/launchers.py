@@ -246,6 +246,5 @@ def _on_worker(arguments: list[str], log: str, here: str) -> int:
     """In the folder of the caller, since options may have relative paths. Raises OSError if the worker lacks it."""
     command = [sys.executable, "-m", "elmo_bench", *arguments]
     with Path(log).open("wb") as file:
-        return subprocess.run(
-            command, cwd=here, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False
-        ).returncode
+        streams: Any = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
+        return subprocess.run(command, cwd=here, check=False, **streams).returncode

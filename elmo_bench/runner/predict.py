@@ -121,10 +121,8 @@ def predict(
         raise UserError(f"the record's encoder has an option of another kind ({error})") from None
     for name, checksum in frozen.contents.items():
         if checksum != (trained := (spec.contents or {}).get(name)):
-            raise UserError(
-                f"{record_file}: the head was trained with {name} of checksum {trained}, but these have {checksum}. "
-                f"Give the right ones with --{name}."
-            )
+            said = f"the head was trained with {name} of checksum {trained}, but these have {checksum}"
+            raise UserError(f"{record_file}: {said}. Give the right ones with --{name}.")
     head, index = build_kept(spec, setup, frozen, kept, head_file)
     sizes = {key: usual.settings[f"task.training.{key}"] for key in ("batch", "tokens")}
     batches = DataModule({"text": examples}, lambda some: head.collate(some, index), seed=setup.seed, **sizes)
@@ -188,9 +186,7 @@ def _check_plain(part: str, options: Mapping[str, Any]) -> None:
 def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:
     """The path or name that the user gave, else the record's if it is published. A record's path is never opened."""
     if given is None and name not in known:
-        raise UserError(
-            f"the record's {option} ({name!r:.60}) are not published ones. Say where they are: --{option} …"
-        )
+        raise UserError(f"the record's {option} ({name!r:.60}) are not published. Say where they are: --{option} …")
     return str(name) if given is None else given
 
 

@@ -1,6 +1,5 @@
 """One run: prepare, train, evaluate, record. A finished run and a wrong option end before torch is imported."""
 
-import os
 import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record
 from elmo_bench.runner.finished import contents_of, data_files, finished, remember, sources_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import check_options
+from elmo_bench.spec.settings import check_run
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     Raises UserError for bad input, HeldElsewhere if another process works on the run, and any error that made it fail.
     The record carries the `attempt`.
     """
-    check_options(config)
+    check_run(config)
     forget_kernels()
     spec, setup = RunSpec.of(config), Setup.of(config)
     sources = sources_of(spec, setup)
@@ -165,7 +164,3 @@ def check_here(setup: Setup) -> None:
         if wanted and find_spec(module) is None:
             extra = option.partition("=")[2]
             raise UserError(f"{option}: {module} is not installed. Run pip install 'elmo-bench[{extra}]'.")
-    folder = next(path for path in (setup.ledger.absolute(), *setup.ledger.absolute().parents) if path.exists())
-    if not os.access(folder, os.W_OK):
-        why = "a read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "no permission"
-        raise UserError(f"{folder}: the ledger cannot be written ({why}). Choose another folder: ledger=FOLDER.")

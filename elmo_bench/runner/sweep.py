@@ -27,7 +27,7 @@ from elmo_bench.runner.finished import Sources, contents_of, finished, sources_o
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup, converged
-from elmo_bench.spec.settings import check_options, text
+from elmo_bench.spec.settings import check_run, text
 
 ONCE = ("ledger", "overwrite", "launcher")  # options with one value for all runs of a sweep
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
@@ -82,7 +82,7 @@ def plan(options: Sequence[str]) -> Plan:
     @cache
     def described(*options: str) -> tuple[DictConfig, RunSpec, Sources]:
         config = compose("config", options)
-        check_options(config)
+        check_run(config)
         spec = RunSpec.of(config)
         return config, spec, sources_of(spec, Setup.of(config))
 
@@ -132,16 +132,16 @@ class LedgerState:
 
     def __init__(self, ledger: Path, like: PlannedRun | None = None):
         """like: read only the runs of this suite, task and encoder."""
-        part = {key: getattr(like.spec, key) for key in ("suite", "task", "encoder")} if like else {}
+        part = (like.spec.suite, like.spec.task, like.spec.encoder) if like else ()
         gc.disable()  # records have no circles, and looking for some in all of them takes longer than reading
         try:
-            records, self.problems = read_all(ledger, **part)
+            records, self.problems = read_all(ledger, part)
         finally:
             gc.enable()
         self.records = sorted(records, key=lambda record: record["created"])  # the newest last
         self.holders = {  # who works on a run now
             (settings_key(holder["spec"]), holder["seed"]): f"{holder['machine']}, process {holder['pid']}"
-            for holder in read_holders(ledger, **part)
+            for holder in read_holders(ledger, part)
             if holder["spec"] is not None
         }
         specs = {record["hash"]: record["spec"] for record in self.records}  # seeds share a spec
@@ -171,9 +171,7 @@ class LedgerState:
             return RunState(run, "done", own[-1])
         return RunState(run, "missing")
 
-    def seconds_left(
-        self, runs: Iterable[RunState], published: Mapping[tuple[str, str, str], float]
-    ) -> tuple[float, int]:
+    def seconds_left(self, runs: Iterable[RunState], published: Mapping[Any, float]) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of them have no estimate).
 
         An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the

@@ -72,14 +72,13 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     than one.
     """
     parsed = parse(options)
-    asked = [each for each in parsed if each.key_or_group == "experiment" and not each.is_add()]
-    asked = asked if (folder / "experiment").is_dir() else []
+    named = parsed if (folder / "experiment").is_dir() else []
+    asked = [each for each in named if each.key_or_group == "experiment" and not each.is_add()]
     if len(asked) > 1 or any(each.is_sweep_override() for each in asked):
         raise UserError("experiment=…: more than one. Start one sweep for each.")
     name = asked[0].value() if asked else None
-    parts = (
-        [{}] if name is None else [{"+experiment": [name]} | part for part in experiment_yaml(name, folder)["sweep"]]
-    )
+    listed = [{}] if name is None else experiment_yaml(name, folder)["sweep"]
+    parts = [({"+experiment": [name]} if name else {}) | part for part in listed]
     given = [[f"{key}={','.join(map(spelled, values))}" for key, values in part.items()] for part in parts]
     products = [_product(parse(each)) for each in given]
     for key, values in _product([each for each in parsed if each not in asked]).items():
@@ -189,9 +188,7 @@ def _composed(name: str, chosen: tuple[tuple[str, str], ...], folder: Path) -> D
     assert isinstance(config, DictConfig)
     for group in used.keys() & NEEDED.keys():
         if lacking := [key for key in NEEDED[group] if key not in list(config[group] or ())]:
-            raise UserError(
-                f"{group}={used[group]}: its yaml has no {', '.join(lacking)}. See the others in conf/{group}."
-            )
+            raise UserError(f"{group}={used[group]}: its yaml has no {', '.join(lacking)}. See others in conf/{group}.")
     OmegaConf.set_struct(config, True)
     return config
 
@@ -216,12 +213,10 @@ def _loaded(path: Path) -> tuple[DictConfig, list[Any]]:
     """(the content of a yaml, its `defaults`). Raises UserError."""
     try:
         own = OmegaConf.load(path)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, OSError, OmegaConfBaseException, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else f"{path}"
-        raise UserError(f"{where} is not YAML ({getattr(error, 'problem', error)}). Fix it.") from None
-    except (OSError, OmegaConfBaseException, RecursionError) as error:
-        raise UserError(f"{path}: {_first_line(error)}. Write names and values into it.") from None
+        raise UserError(f"{where} is not YAML ({getattr(error, 'problem', _first_line(error))}). Fix it.") from None
     if not isinstance(own, DictConfig):
         raise UserError(f"{path}: a list, not a mapping. Write names and values into it.")
     defaults = OmegaConf.to_container(OmegaConf.create({"list": own.pop("defaults", [])}))["list"]  # type: ignore[call-overload, index]
@@ -234,9 +229,7 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
     """The options, and those that an experiment adds."""
     product, *more = sweep(options, folder=folder)
     if more:
-        raise UserError(
-            f"{product[0][0][1:]} has several sweeps: use `sweep` (run.py -m), which makes the runs of each"
-        )
+        raise UserError(f"{product[0][0][1:]} has several sweeps: use `sweep` (run.py -m), which makes their runs")
     for values in (values for values in product if len(values) > 1):
         key = values[0].partition("=")[0]
         raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")
@@ -246,10 +239,8 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
 def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     """Carry out `key=value` or `+key=value`. Raises UserError and errors of OmegaConf."""
     key = option.key_or_group
-    if key in VERSIONS:
-        raise UserError(f"{option.input_line}: a version of the code, which no option changes. Remove the option.")
-    if key in ("task.name", "task.head.name"):
-        raise UserError(f"{option.input_line}: a name that comes with task=. Remove the option.")
+    if key in (*VERSIONS, "task.name", "task.head.name"):
+        raise UserError(f"{option.input_line}: comes with the code or with task=. Remove the option.")
     if key == "encoder.contextual" and option.value() is None:
         raise UserError(f"{option.input_line}: leaves an encoder without its layers. Choose encoder=glove.")
     if key == "encoder.name":

@@ -31,26 +31,19 @@ def task_class(task: str, part: str) -> Any:
     Raises UserError for an unknown task, and for one without that module, class, or a member of the class.
     """
     if task not in (known := tasks()) or not task.isidentifier():
-        raise UserError(
-            f"task={task:.60}: unknown task. Choose one of: {', '.join(known)}. "
-            "Or give the folder that has it: --include FOLDER."
-        )
+        names = ", ".join(known)
+        raise UserError(f"task={task:.60}: unknown task. Choose one of: {names}. Or give its folder: --include FOLDER.")
     module, name = f"elmo_bench.tasks.{task}.{part}", part.capitalize()
     try:
         made = getattr(importlib.import_module(module), name)
     except (ModuleNotFoundError, AttributeError) as error:
         if error.name not in (module, name):  # of something that the task imports
             raise
-        raise UserError(
-            f"task={task}: no class {name} in its {part}.py. CONTRIBUTING.md lists what a task has."
-        ) from None
+        raise UserError(f"task={task}: no class {name} in its {part}.py. See CONTRIBUTING.md.") from None
     if lacking := [member for member in MEMBERS[name] if not hasattr(made, member)]:
         raise UserError(f"task={task}: class {name} in its {part}.py has no {', '.join(lacking)}. See CONTRIBUTING.md.")
     if part == "metric" and not isinstance(made.formula, Formula):  # a name, in versions with a closed list
-        raise UserError(
-            f"task={task}: Metric.formula is {made.formula!r:.60}. Give a Formula (elmo_bench/base/formula.py), such "
-            "as F1_COUNTS of elmo_bench/text/figures.py: see CONTRIBUTING.md."
-        )
+        raise UserError(f"task={task}: Metric.formula is {made.formula!r:.60}, not a Formula. See CONTRIBUTING.md.")
     return made
 
 
@@ -61,24 +54,20 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
     version: of its code, which is part of a run's hash and no option of `load`.
     """
     known = {path.stem for root in _folders("encoders") for path in Path(root).glob("*.py")}
-    if kind in known and kind.isidentifier():
-        load = getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)
-        if load is not None:
-            if "seed" in inspect.signature(load).parameters:
-                options.setdefault("seed", run_seed)
-            try:
-                inspect.signature(load).bind(**options)
-            except TypeError as error:
-                raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
-            encoder = load(**options)
-            if code_of("encoders", kind):
-                checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
-                checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
-            return encoder
-    raise UserError(
-        f"encoder.contextual.kind={kind:.60}: unknown kind of encoder. It is a module of encoders/ with load: give "
-        "its folder with --include FOLDER."
-    )
+    module = importlib.import_module(f"elmo_bench.encoders.{kind}") if kind in known and kind.isidentifier() else None
+    if (load := getattr(module, "load", None)) is None:
+        raise UserError(f"encoder.contextual.kind={kind:.60}: unknown. Give the folder that has it: --include FOLDER.")
+    if "seed" in inspect.signature(load).parameters:
+        options.setdefault("seed", run_seed)
+    try:
+        inspect.signature(load).bind(**options)
+    except TypeError as error:
+        raise UserError(f"encoder.contextual: load of encoders/{kind}.py: {error}. Mend one of them.") from None
+    encoder = load(**options)
+    if code_of("encoders", kind):
+        checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
+        checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
+    return encoder
 
 
 def _folders(package: str) -> list[str]:

@@ -18,7 +18,7 @@ from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, invented, name_of, parts_of, settings_of
+from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, check_run, invented, name_of, parts_of, settings_of
 
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 
@@ -67,9 +67,9 @@ class RunSpec:
         """12 hex digits over everything but the contents."""
         return digest(self.to_json() | {"contents": None})[:12]
 
-    def with_contents(self, contents: Mapping[str, Any] | None) -> Self:
+    def with_contents(self, contents: Mapping[str, Any]) -> Self:
         """The same settings on this data and these weights."""
-        return replace(self, contents=None if contents is None else dict(contents))
+        return replace(self, contents=dict(contents))
 
     def part(self, option: str) -> dict[str, Any]:
         """The settings below an option, nested: `part("task.head")` is {"name": "esim", "hidden": […], …}.
@@ -250,8 +250,9 @@ class Setup:
 
 
 def described(*options: str) -> tuple[RunSpec, Setup]:
-    """The spec and the setup of the run with these options. Raises UserError."""
+    """The spec and the setup of the run with these options. Raises UserError, also for what no run can have."""
     config = compose("config", options)
+    check_run(config)
     return RunSpec.of(config), Setup.of(config)
 
 
@@ -260,17 +261,12 @@ def converged(record: Mapping[str, Any]) -> bool:
 
     The budget is `report.budget` of the task's yaml: epochs by size, or null for a task without epochs; no run of a
     task without the key is converged. A run learned nothing if it scores 0 on dev, or the same after every one of
-    several epochs, below 100: its head gives one answer to everything. Raises UserError for a budget that is neither
-    null nor a mapping.
+    several epochs, below 100: its head gives one answer to everything.
     """
     spec, dev = record["spec"], record["curves"]["dev"]
     known, epochs = task_yaml(spec["task"]).get("report", {}), spec["settings"].get("task.training.epochs")
     budget = known.get("budget", {})
-    if not isinstance(budget, dict | None):
-        raise UserError(
-            f"conf/task/{spec['task']}.yaml: report.budget is {budget!r:.60}. Give epochs by size: {{cpu: 32}}."
-        )
-    least = 1 if budget is None else budget.get(spec["size"])
+    least = budget.get(spec["size"]) if isinstance(budget, dict) else 1 if budget is None else None
     stuck = len(dev) > 1 and len(set(dev)) == 1 and dev[0] < 100
     if not isinstance(least, int) or not isinstance(epochs, int) or stuck:
         return False

@@ -2,7 +2,7 @@
 
 The names are written here and in the yaml files, and nowhere in a Python class, so that renaming code changes no hash.
 An option without effect on a run is left out: λ where no weights are learned, the mix if nothing is mixed.
-`check_options` refuses what no run can have, before data and weights are read.
+`check_run` refuses what no run can have, before data and weights are read.
 """
 
 import re
@@ -177,25 +177,20 @@ _NULL = (
 )  # fmt: skip
 
 
-def check_options(config: DictConfig) -> None:
+def check_run(config: DictConfig) -> None:
     """Raises UserError, in one line, for an option that no run can have, alone or together with the others."""
     check_rules(config, _RULES, _NULL)
     if OmegaConf.select(config, RATE) == 0:
         raise UserError(f"{RATE}=0: nothing would be learned. Give a number above 0.")
     data = config.data
     if data.least_steps is not None and data.max_train is not None and data.train_fraction == 1:
-        raise UserError(
-            f"data.least_steps={data.least_steps}: has no effect on data.max_train={data.max_train}. "
-            "Use data.train_fraction, or remove data.least_steps."
-        )
+        raise UserError(f"data.least_steps={data.least_steps}: goes with data.train_fraction, not with data.max_train")
     _check_own(config)
     encoder, mix, ledger = config.encoder, config.mix.kind, Path(config.ledger)
     if file := next((path for path in (ledger, *ledger.parents) if path.is_file()), None):
         raise UserError(f"ledger={ledger}: {file} is a file; give a folder")
     if encoder.words and not encoder.vectors:
-        raise UserError(
-            f"encoder.vectors=null: encoder.words={encoder.words} needs a static table, which gives their width"
-        )
+        raise UserError(f"encoder.vectors=null: encoder.words={encoder.words} needs a table, which gives their width")
     named = encoder.get("with_first") or {}  # {encoder: the name that it has with mix=first}
     others = [named.get(encoder.name)] if mix == "first" else [key for key in named if named[key] == encoder.name]
     if other := next(filter(None, others), None):

@@ -11,7 +11,7 @@ from elmo_bench.encoders import elmo, hf
 from elmo_bench.ledger import RunPaths, check_record
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.settings import check_options, parts_of
+from elmo_bench.spec.settings import check_run, parts_of
 from tests import heads
 from tests.runs import GOLDEN, SMALL, VECTORS
 from tests.tiny_bert import BLOCKS, WIDTH, make_tiny_bert
@@ -92,7 +92,7 @@ def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weigh
         assert main([*given, own]) == 2
         said = capsys.readouterr().err
         assert said.count("\n") == 1
-        assert "tiny-bert') are not published ones" in said or "Give PART=NAME of: elmo, bert_mini" in said
+        assert "tiny-bert') are not published" in said or "Give PART=NAME of: elmo, bert_mini" in said
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weigh
 )
 def test_a_stack_of_something_else_is_one_line(option, said):
     with pytest.raises(UserError, match=said) as error:
-        check_options(compose("config", ["encoder=elmo_bert_mini", option]))
+        check_run(compose("config", ["encoder=elmo_bert_mini", option]))
     assert "\n" not in str(error.value)
 
 

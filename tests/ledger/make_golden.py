@@ -30,7 +30,7 @@ def main() -> None:
             encoder = "elmo_only" if task in PROBES else "elmo"
             run(compose("config", [f"task={task}", f"encoder={encoder}", f"ledger={ledger}", *OPTIONS]))
         shutil.rmtree(GOLDEN, ignore_errors=True)
-        for made in list_runs(ledger).runs:
+        for made in list_runs(ledger)[0]:
             here = replace(made, ledger=GOLDEN)
             here.folder.mkdir(parents=True)
             shutil.copy(made.record, here.record)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmo_bench.ledger import RunPaths, digest_of, joined, joined_slices, write_record
+from elmo_bench.ledger import RunPaths, digest_of, joined, write_record
 from elmo_bench.reporting import slices
 from tests.ledger.records import make_record
 from tests.reporting.ledgers import spec_of, texts
@@ -14,7 +14,7 @@ UNSEEN = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], bool)
 def sliced(ledger, encoder, right, *, seed=0, units=None, **options):
     """A run that has these of 10 items right, two of which have an unseen word; or units that are no items."""
     spec, correct = spec_of("sst5", encoder, **options), np.isin(np.arange(10), right)
-    flags = {"unseen": UNSEEN} if units is None else joined_slices({"unseen": {"correct": units}})
+    flags = {"unseen": UNSEEN} if units is None else {"unseen.correct": units}
     outcomes = joined({split: {"correct": correct, **flags} for split in ("dev", "test")})
     overall = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
     record = make_record(

@@ -217,7 +217,7 @@ def test_a_head_belongs_to_the_seed_of_its_record_if_it_says_so(stranger, few, t
 
 
 STRANGE = ("https://example.org/elmo_weights.hdf5", "/etc/passwd", "user/repo", "models")
-NAMED = "are not published ones. Say where they are: --"
+NAMED = "are not published. Say where they are: --"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from elmo_bench.spec.config import compose, sweep
         (f"task.head.hidden={'[' * 200}1{']' * 200}", "too many lists or mappings inside each other"),
         (f"task.head.hidden={'[' * 2000}1{']' * 2000}", "is not a valid option: write key=value"),
         ("logger=nan", "logger=nan: unknown logger"),
-        ("task.head.name=other", "task.head.name=other: a name that comes with task="),
+        ("task.head.name=other", "task.head.name=other: comes with the code or with task="),
         ("=1", "is not a valid option: write key=value"),
         ("~mix.penalty", "is not a valid option: write key=value"),
         ("encoder=glob(elmo_*)", "encoder=glob(elmo_*): unknown encoder"),
@@ -63,10 +63,10 @@ def test_a_folder_with_the_name_of_another_encoder_is_refused():
         (b"name: bad\n  x: [1\n", "bad.yaml:2 is not YAML (mapping values are not allowed here)"),
         (b"name: caf\xe9\n", "bad.yaml is not YAML ('utf-8' codec can't decode"),
         (b"- name\n", "bad.yaml: a list, not a mapping"),
-        (b"name: " + b"[" * 500 + b"]" * 500, "bad.yaml: too many lists or mappings inside each other."),
+        (b"name: " + b"[" * 500 + b"]" * 500, "bad.yaml is not YAML (too many lists or mappings inside each other)"),
         (
             b"name: bad\nvectors: null\n",
-            "encoder=bad: its yaml has no words, contextual. See the others in conf/encoder.",
+            "encoder=bad: its yaml has no words, contextual. See others in conf/encoder.",
         ),
     ],
 )
@@ -85,9 +85,9 @@ def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, monke
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("protocol=7", "protocol=7: a version of the code"),
-        ("task.version=1", "task.version=1: a version of the code"),
-        ("+encoder.contextual.version=9", "+encoder.contextual.version=9: a version of the code"),
+        ("protocol=7", "protocol=7: comes with the code"),
+        ("task.version=1", "task.version=1: comes with the code"),
+        ("+encoder.contextual.version=9", "+encoder.contextual.version=9: comes with the code"),
         ("+foo=1", "unknown option 'foo'"),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'max_train'?)"),
     ],

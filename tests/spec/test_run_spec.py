@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import check_options
+from elmo_bench.spec.settings import check_run
 
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
 # What a choice needs besides.
@@ -122,9 +122,9 @@ def test_the_label_is_what_differs_from_the_default_run(options, label):
 )
 def test_no_run_has_two_names(given, said):
     with pytest.raises(UserError, match=f"^{said} Use that name"):
-        check_options(compose("config", given))
+        check_run(compose("config", given))
     for other in (["encoder=random", "mix=first"], ["encoder=elmo_word"], ["encoder=elmo", "mix=layer", "mix.layer=0"]):
-        check_options(compose("config", other))
+        check_run(compose("config", other))
 
 
 def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
@@ -164,7 +164,7 @@ def test_a_value_that_no_run_can_have_is_one_line_that_names_it(wrong, ner):
     key, _, value = wrong.partition("=")
     OmegaConf.update(config, key, yaml.safe_load(value))
     with pytest.raises(UserError, match=f"^{re.escape(key)}=") as error:
-        check_options(config)
+        check_run(config)
     assert "\n" not in str(error.value)
 
 

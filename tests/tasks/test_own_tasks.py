@@ -19,7 +19,7 @@ from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import check_options
+from elmo_bench.spec.settings import check_run
 from tests.runs import OWN, described, run_small
 from tests.text.test_own_data import GOOD, write
 
@@ -164,7 +164,7 @@ CLASSES = ("task=classification", "encoder=none")
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused(options, message):
     with pytest.raises(UserError) as told:
-        check_options(compose("config", options))
+        check_run(compose("config", options))
     assert message in str(told.value)
 
 
@@ -177,7 +177,7 @@ def test_a_suite_has_the_name_of_its_file_or_the_one_that_is_given():
         (["data.file=open.csv", "suite.name=mine"], "mine"),
     ):
         config = compose("config", ["task=classification", *options])
-        check_options(config)
+        check_run(config)
         assert config.suite.name == name
 
 
