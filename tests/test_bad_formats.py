@@ -27,28 +27,24 @@ COREF = (
     + "".join(f"nw/x 0 {n} w{n} NN * - - - - * {cell}\n" for n, cell in enumerate(["(1)", "(2", "2)|(1)", "(2)"]))
     + "\n#end document\n"
 )
-ANSWER = {"text": "Paris", "answer_start": 13}
-SQUAD = {
-    "version": "1.1",
-    "data": [
-        {
-            "title": title,
-            "paragraphs": [
-                {
-                    "context": "Ada lives in Paris.",
-                    "qas": [{"id": f"{title}1", "question": "Where does Ada live?", "answers": [ANSWER]}],
-                }
-            ],
-        }
-        for title in "ab"
-    ],
-}
 
 
-def squad(**changes):
-    made = json.loads(json.dumps(SQUAD))
-    made["data"][1]["paragraphs"][0]["qas"][0]["answers"][0] |= changes
-    return json.dumps(made, indent=1)
+def squad_json(articles):
+    """SQuAD JSON of {title: (passage, [(id, question, [(answer, its start)])])}."""
+    data = [
+        {"title": title, "paragraphs": [{"context": passage, "qas": [
+            {"id": name, "question": question, "answers": [{"text": t, "answer_start": start} for t, start in answers]}
+            for name, question, answers in questions
+        ]}]} for title, (passage, questions) in articles.items()
+    ]  # fmt: skip
+    return json.dumps({"version": "1.1", "data": data}, indent=1, ensure_ascii=False)
+
+
+def squad(text="Paris", answer_start=13):
+    """Two articles with a question each; of the second one, the answer may be another."""
+    passage, asked = "Ada lives in Paris.", "Where does Ada live?"
+    answers = {"a": ("Paris", 13), "b": (text, answer_start)}
+    return squad_json({title: (passage, [(f"{title}1", asked, [answer])]) for title, answer in answers.items()})
 
 
 def pairs(*rows):
@@ -112,10 +108,6 @@ DAMAGED = {
     ("squad", "an offset that is none"): (squad(answer_start="x"), None, "'answer_start' is not a whole number"),
     **{(task, "empty"): ("", 0, "") for task in GOOD},
 }  # fmt: skip
-
-
-def encoded(text, change=None):
-    return (change or str)(text).encode()
 
 
 @pytest.fixture(scope="module")
@@ -184,15 +176,6 @@ def test_the_reader_names_file_and_line(damaged, good):
     told = str(raised.value)
     assert told.startswith(where)
     assert said in told
-
-
-@pytest.mark.parametrize("task", GOOD)
-def test_the_main_job_ends_in_one_line_on_an_empty_file(task, good, main_job, capsys):
-    sound, name = GOOD[task]
-    (good / name).write_text("", encoding="utf-8")
-    assert main_job(*small(f"task={task}", "suite=open", f"data.root={good}", encoder="none")) == 2
-    (good / name).write_text(sound, encoding="utf-8")
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"elmo-bench run: {good / name}: ")
 
 
 PROPS = "-\t(A0*)\ngive\t(V*)\n-\t(A1*\n-\t*)\n\n"

@@ -8,10 +8,8 @@ import textwrap
 
 import pytest
 
-import elmo_bench.encoders
-import elmo_bench.tasks
+import elmo_bench
 from elmo_bench.__main__ import main
-from elmo_bench.base import include as include_module
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.rows import select
 from elmo_bench.runner.data import build_data
@@ -56,15 +54,6 @@ def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
     assert RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"])).label == "mix=last"
 
 
-@pytest.fixture
-def forgotten(monkeypatch):
-    """This process includes no folder, and forgets those that the test includes."""
-    monkeypatch.setattr("elmo_bench.base.include.folders", [])
-    for package in (elmo_bench.tasks, elmo_bench.encoders):
-        monkeypatch.setattr(package, "__path__", [*package.__path__])
-    return include_module.folders
-
-
 def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
     include, tmp_path, forgotten, monkeypatch, capsys
 ):
@@ -76,10 +65,9 @@ def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
     assert "unknown task. Choose one of: classification, coref, deprel, mytask, ner," in capsys.readouterr().err
     assert forgotten == [tmp_path / "mine", *others]
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "none"))
-    assert main(["status"]) == 2
-    assert capsys.readouterr().err.startswith(
-        f"elmo-bench: $ELMO_BENCH_INCLUDE: {tmp_path}/none: no folder with tasks/"
-    )
+    for folder, where in (([], f"$ELMO_BENCH_INCLUDE: {tmp_path}/none"), ([tmp_path], f"--include {tmp_path}")):
+        assert main(["status", *(f"--include={each}" for each in folder)]) == 2
+        assert capsys.readouterr().err.startswith(f"elmo-bench: {where}: no folder with tasks/, encoders/ or conf/.")
 
 
 def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tmp_path, forgotten, capsys):
@@ -156,10 +144,3 @@ def test_the_version_is_told(capsys):
     assert capsys.readouterr().out == f"elmo-bench {elmo_bench.__version__}\n"
     assert main(["rpeort"]) == 2
     assert "unknown command 'rpeort' (did you mean 'report'?)" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("forgotten")
-def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path, capsys):
-    assert main(["--include", str(tmp_path), "status", "task=ner"]) == 2
-    said = f"elmo-bench: --include {tmp_path}: no folder with tasks/, encoders/ or conf/."
-    assert capsys.readouterr().err.startswith(said)

@@ -13,9 +13,9 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.elmo import embed as module
+from tests.elmo.recorded import SENTENCES, TOLERANCE
 from tests.runs import GOLDEN
 
-SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
 TEXT = "".join(" ".join(sentence) + "\n" for sentence in SENTENCES)
 
 
@@ -64,7 +64,7 @@ def check(found: dict[str, np.ndarray], mode: str = "all", run: str = "stateless
         layers = recorded[f"s{number:02d}"].astype(np.float64)
         wanted = {"all": layers, "top": layers[-1], "average": layers.mean(axis=0)}[mode]
         assert (found[str(number)].dtype, found[str(number)].shape) == (np.float32, wanted.shape)
-        np.testing.assert_allclose(found[str(number)], wanted, atol=2e-5, rtol=0)
+        np.testing.assert_allclose(found[str(number)], wanted, atol=TOLERANCE, rtol=0)
 
 
 def test_a_limit_of_file_sizes_is_one_line(embed, tmp_path, monkeypatch):

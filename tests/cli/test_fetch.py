@@ -38,12 +38,9 @@ def encoded(content):
 
 
 @pytest.fixture
-def site(monkeypatch, tmp_path):
+def site(online, monkeypatch, tmp_path):
     """The server, and small files in the place of those in the package; the checksums in the yaml are theirs."""
-    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
     monkeypatch.delenv("ELMO_BENCH_DATA", raising=False)
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(downloads, "PAUSES", ())
     monkeypatch.setattr(fetch, "SHIPPED", tmp_path / "package")
     (tmp_path / "gum.tar.gz").write_bytes(gum())

@@ -10,11 +10,9 @@ import torch
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.chars import batch_ids
+from tests.elmo.recorded import CASES, SENTENCES, TOLERANCE
+from tests.runs import GOLDEN
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "bilm"
-CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
-SENTENCES = CASES["sentences"]
-TOLERANCE = 2e-5  # the recorded float32 is itself within 4.4e-6 of float64
 SETS = pytest.mark.parametrize("name", ["bilm", "bilm2"])  # shapes and contents: tests/golden/README.md
 
 

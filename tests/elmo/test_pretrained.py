@@ -28,12 +28,8 @@ BASES = ("https://allennlp.s3.amazonaws.com", "https://s3-us-west-2.amazonaws.co
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def site(online, monkeypatch):
     """A mirror that has `small`, with the little biLM of the recorded figures in its place."""
-    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with loopback() as site:
         monkeypatch.setenv("ELMO_BENCH_MIRROR", f"{site.address}/copy")
         site.files |= {

@@ -3,15 +3,14 @@
 import json
 import shutil
 
-import huggingface_hub
 import pytest
 import torch
-from huggingface_hub import ModelCard, constants
+from huggingface_hub import ModelCard
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import locate_with_softmax
-from tests.hub import COMMIT, hub_on_loopback
+from tests.hub import COMMIT
 from tests.runs import GOLDEN
 
 SENTENCES = [["The", "bank", "of", "the", "river", "."], ["naïve"], ["."] * 30]
@@ -62,25 +61,6 @@ def test_saving_to_a_folder_with_other_weights_is_refused(golden, tmp_path):
     with pytest.raises(UserError, match=r"has other\.hdf5 already\. Save to a folder without weights\.$"):
         golden.save_pretrained(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["other.hdf5"]
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("HF_TOKEN", "hf_token")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # the stand-in speaks LFS
-    huggingface_hub.utils.disable_progress_bars()
-    with hub_on_loopback() as (address, stand):
-        monkeypatch.setattr(constants, "ENDPOINT", address)
-        template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setenv("HF_ENDPOINT", address)
-        yield stand
-    huggingface_hub.utils.enable_progress_bars()
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub 2.4 of its own client

@@ -12,6 +12,7 @@ from elmo_bench.encoders import static
 from elmo_bench.encoders.binary_vectors import read_fasttext
 from elmo_bench.encoders.static import load_static
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 GOLDEN = Path(__file__).parents[1] / "golden" / "fasttext"
 RECORDED = np.load(GOLDEN / "vectors.npz")
 SEEN, UNSEEN = RECORDED["seen"].tolist(), RECORDED["unseen"].tolist()
@@ -23,11 +24,6 @@ def original(words=WORDS, vectors=VECTORS, *, end=b"\n"):
     """As word2vec.c writes it."""
     lines = (word.encode() + b" " + row.tobytes() + end for word, row in zip(words, vectors, strict=True))
     return b"%d %d\n" % vectors.shape + b"".join(lines)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["with new lines", "without"])

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-import elmo_bench.encoders
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.checks import check_encoder
@@ -71,10 +70,8 @@ load = Mine
 
 
 @pytest.fixture
-def included(tmp_path, monkeypatch):
+def included(tmp_path, forgotten):
     """`included(value) -> encoder` of a module in an included folder, which gives this value."""
-    monkeypatch.setattr(include, "folders", [])
-    monkeypatch.setattr(elmo_bench.encoders, "__path__", [*elmo_bench.encoders.__path__])
     path = tmp_path / "encoders" / "included_here.py"
     path.parent.mkdir()
     include.include(tmp_path)

@@ -9,14 +9,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import cove
 from elmo_bench.encoders.static import load_static
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 WORDS = ["the", "Paris", "paris", "river", "of"]
 TEXTS = [("the", "river", "of", "Paris"), ("Unknown",), ("THE", "paris"), ()]
 WIDTH = 300
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
 
 
 def published(seed=0, width=WIDTH):

@@ -16,11 +16,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.cli import texts
 from elmo_bench.encoders import precomputed
 from elmo_bench.text.columns import line_of
-from tests.runs import GOLDEN
+from tests.elmo.recorded import LAYERS, SENTENCES
 
-SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
-RECORDED = np.load(GOLDEN / "expected_stateless.npz")
-LAYERS = [RECORDED[f"s{number:02d}"] for number in range(len(SENTENCES))]
 INDEX = {" ".join(sentence): str(number) for number, sentence in enumerate(SENTENCES)}
 
 

@@ -12,16 +12,12 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import static
 from elmo_bench.encoders.static import KNOWN, cache_folder, load_static, read_text
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.arange(20, dtype=np.float32).reshape(5, 4) / 8 - 1
 TEXT = "".join(
     f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, VECTORS.tolist(), strict=True)
 ).encode()
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
 
 
 def _zip(path, members):

@@ -1,7 +1,6 @@
 """The network and the softmax of the training loop: layers, losses and gradients are those of the reference."""
 
 import copy
-import json
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from elmo_bench.pretraining.encode import OUTSIDE, Batches
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
 from elmo_bench.text.chars import words_ids
+from tests.elmo.recorded import SENTENCES as RECORDED
 from tests.pretraining.corpora import encoded
 from tests.runs import GOLDEN
 
@@ -35,15 +35,14 @@ def one_batch(tmp_path, sentences):
 def test_the_loss_is_that_of_the_recorded_layers(tmp_path):
     """AllenNLP's layers of the golden weights, and a cross-entropy in float64."""
     recorded = np.load(GOLDEN / "expected_stateless.npz")
-    sentences = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
-    text, batch = one_batch(tmp_path, sentences)
+    text, batch = one_batch(tmp_path, RECORDED)
     torch.manual_seed(0)
     model = LanguageModel(load_bilm(str(GOLDEN))[0], words=len(text.vocabulary))
     x, targets = features(model, batch, bfloat16=False)
     mean, rows = cross_entropy(x, model.softmax.weight, model.softmax.bias, targets)
-    tops, losses = x.view(2, -1, len(sentences), x.shape[1]), rows.view(2, -1, len(sentences))
+    tops, losses = x.view(2, -1, len(RECORDED), x.shape[1]), rows.view(2, -1, len(RECORDED))
     weight, expected = model.softmax.weight.detach().double(), [[], []]
-    for number, sentence in enumerate(sentences):
+    for number, sentence in enumerate(RECORDED):
         inner, markers = (recorded[f"s{number:02d}{part}"][2] for part in ("", "_markers"))
         layer = torch.tensor(np.concatenate([markers[:1], inner, markers[1:]])).double()
         ids = torch.tensor(text.vocabulary.ids(["<S>", *sentence, "</S>"]))

@@ -24,9 +24,8 @@ TEXT = "{split}\tO\nLondon\tB-location\nis\tO\n\n"
 
 
 @pytest.fixture
-def options(tmp_path, monkeypatch):
+def options(tmp_path, own_cache):
     """Of a run on files in `tmp_path`; with its own cache folder."""
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "data" / "wnut17"
     folder.mkdir(parents=True)
     for split, name in FILES.items():

@@ -1,23 +1,17 @@
 """Reading documents: OntoGUM, CoNLL-2012 files, the Hub's table; and writing them."""
 
-import json
-from pathlib import Path
-
 import pytest
-import yaml
 
 from elmo_bench.base.notes import noted
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.coref.conll import Document, format_column, parse_column
 from elmo_bench.tasks.coref.data import Data
-from tests.golden_cases import for_each
+from tests.golden_cases import for_each, golden
 from tests.hub import from_hub
 from tests.runs import DATA
 
-ROOT = Path(__file__).parents[2]
-OPTIONS = yaml.safe_load((ROOT / "conf/task/coref.yaml").read_text(encoding="utf-8"))["data"]
-OPTIONS = {suite: OPTIONS[suite] for suite in ("open", "paper")}
-COREF = Data(width=10, window=50, **OPTIONS)
-COLUMNS = json.loads((ROOT / "tests/golden/coref_column.json").read_text(encoding="utf-8"))["cases"]
+COREF = Data(**task_yaml("coref")["data"] | {"width": 10, "window": 50})
+COLUMNS = golden("coref_column")["cases"]
 
 
 def row(name, part, *rest):
@@ -71,8 +65,6 @@ def test_columns_of_brackets_equal_the_golden_ones(case, _):
     "change",
     [
         lambda text: text,
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: "\ufeff" + text,
         lambda text: text.replace("   ", "\t"),
         lambda text: text.rstrip("\n"),
         lambda text: text.replace("\n\n", "\n \t\n\n").replace("#end", "# a remark\n#end"),

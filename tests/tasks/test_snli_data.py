@@ -1,20 +1,17 @@
 """Reading SNLI in the forms in use: parses, raw text, the Hub's tables."""
 
 import json
-from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.snli.data import Data, Pair, cut_by_premise, read_pairs
 from elmo_bench.tasks.snli.metric import Metric
 from tests.hub import from_hub
 
-ROOT = Path(__file__).parents[2]
-OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
-
+OPTIONS = task_yaml("snli")["data"]
 # Three lines as in SNLI's own files (more keys, raw sentences), and what an eye reads in them.
 LINES = [
     {

@@ -1,17 +1,13 @@
 """The figures of srl-eval.pl on all recorded cases, from tags and from files."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from elmo_bench.tasks.srl.metric import Metric
 from elmo_bench.tasks.srl.props import read_props
-from tests.golden_cases import for_each
+from tests.golden_cases import for_each, golden
 from tests.runs import DATA
 
-ROOT = Path(__file__).parents[2]
-CASES = json.loads((ROOT / "tests/golden/srl.json").read_text(encoding="utf-8"))["cases"]
+CASES = golden("srl")["cases"]
 METRIC = Metric()
 KEYS = ("overall", "labels", "excluded", "n_props", "perfect_props")
 
