@@ -119,6 +119,28 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     return record
 
 
+def fill(ledger: Path, tasks: str, encoders: str, seeds: int = 1, **options: Any) -> list[Record]:
+    """`add` for each of these tasks and encoders, which are separated by spaces, and for each of so many seeds."""
+    own = ((task, encoder, seed) for task in tasks.split() for encoder in encoders.split() for seed in range(seeds))
+    return [add(ledger, *run, **options) for run in own]
+
+
+def of_items(
+    ledger: Path, run: tuple[str, str, int], right: Any, outcomes: dict[str, np.ndarray], **options: Any
+) -> None:
+    """Write one run that has these of 10 test items right, with these outcomes. See `spec_of`."""
+    task, encoder, seed = run
+    spec, scores = spec_of(task, encoder, **options), {"dev": 50.0, "test": 10.0 * len(right)}
+    scored = {split: {"overall": {"accuracy": score}} for split, score in scores.items()}
+    record = make_record(seed=seed, metric="accuracy", formula="accuracy", scores=scored)
+    record |= {  # type: ignore[operator]
+        "spec": spec.to_json(), "hash": spec.hash, "attempt": f"{spec.hash}{seed:020}",
+        "epochs": {"run": 10, "best": 3}, "outcomes": digest_of(outcomes),
+    }  # fmt: skip
+    record["curves"] = {"dev": [45.0 + seed, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
+    write_record(RunPaths.of(ledger, record), record, outcomes)
+
+
 def texts(table: Any) -> list[dict[str, str]]:
     """What people read of a table: {heading: text} of each row."""
     return [dict(zip(table.columns, (cell.text for cell in row), strict=True)) for row in table.rows]

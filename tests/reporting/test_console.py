@@ -11,7 +11,7 @@ from elmo_bench.reporting.console import Row, ending, overviews
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import make_record
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import add, fill
 
 
 def cells(table):
@@ -33,9 +33,7 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
 
 
 def test_a_sweep_over_data_of_ones_own_says_what_is_known_of_them_once(tmp_path):
-    made = [
-        add(tmp_path, "classification", encoder, seed, suite="mine") for encoder in ("none", "elmo") for seed in (0, 1)
-    ]
+    made = fill(tmp_path, "classification", "none elmo", seeds=2, suite="mine")
     for record in made:
         record["data"]["notes"] = ["2 labels: a (3), b (1)", f"encoder of {record['spec']['encoder']}"]
         record["scores"]["test"]["overall"]["macro_f1"] = 40.0 + record["seed"]

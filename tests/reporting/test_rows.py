@@ -12,7 +12,7 @@ from elmo_bench.reporting.gains import over_baseline
 from elmo_bench.reporting.rows import select
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import add, fill
 
 
 @pytest.fixture
@@ -22,9 +22,8 @@ def rows(tmp_path):
 
 
 def test_the_seeds_of_a_run_are_a_row_and_the_best_row_comes_first(tmp_path, rows):
-    for seed in (1, 0):
-        add(tmp_path, "ner", "elmo", seed)
-        add(tmp_path, "ner", "elmo", seed, place="both", lift=0.1)
+    fill(tmp_path, "ner", "elmo", seeds=2)
+    fill(tmp_path, "ner", "elmo", seeds=2, place="both", lift=0.1)
     assert [(row.label, row.seeds) for row in rows()] == [("elmo, place=both", [0, 1]), ("elmo", [0, 1])]
 
 
@@ -81,9 +80,9 @@ def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path, r
     }
 
 
-def from_folder(ledger, encoder, place, seed=0, **options):
+def from_folder(ledger, encoder, place, seed=0, task="ner", **options):
     """A run as `add`, of weights in this folder."""
-    record = add(ledger, "ner", encoder, seed, weights=place, **options)
+    record = add(ledger, task, encoder, seed, weights=place, **options)
     record["environment"]["source"] = place
     RunPaths.of(ledger, record).record.write_text(json.dumps(record), encoding="utf-8")
 
@@ -105,10 +104,8 @@ def test_two_encoders_whose_paths_end_alike_are_two_rows(tmp_path, rows, capsys)
 
 
 def test_one_folder_by_two_paths_is_named_by_the_whole_path(tmp_path, rows):
-    for task, place in (("ner", "models/mybert"), ("snli", "mine/models/mybert")):
-        record = add(tmp_path, task, "mybert", 0, weights=place)
-        record["environment"]["source"] = place
-        RunPaths.of(tmp_path, record).record.write_text(json.dumps(record), encoding="utf-8")
+    from_folder(tmp_path, "mybert", "models/mybert")
+    from_folder(tmp_path, "mybert", "mine/models/mybert", task="snli")
     assert {row.label for row in rows()} == {"models/mybert", "mine/models/mybert"}
 
 
@@ -120,18 +117,8 @@ def test_newer_weights_of_one_folder_replace_older_ones(tmp_path, rows):
 
 def test_two_files_of_one_name_are_named(tmp_path):
     """A run knows the name of its file and the digest of its examples: a newer version, or another file."""
-    old, new = (
-        add(
-            tmp_path,
-            "classification",
-            "glove",
-            0,
-            suite="reviews",
-            data=data,
-            created=f"2026-01-0{data}T00:00:00+00:00",
-        )
-        for data in (1, 2)
-    )
+    run = (tmp_path, "classification", "glove", 0)
+    old, new = (add(*run, suite="reviews", data=n, created=f"2026-01-0{n}T00:00:00+00:00") for n in (1, 2))
     selection = select([old, new])
     assert [row.newest for row in selection.rows] == [new]
     [line] = selection.notes

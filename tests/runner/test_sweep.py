@@ -156,7 +156,6 @@ def test_an_interrupt_ends_the_children(tmp_path, slow, kind):
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("launcher.jobs=0", "launcher.jobs=0: give a whole number from 1, or null"),
         ("launcher=slrum", "unknown launcher; choose one of: local, ray, slurm (did you mean 'slurm'?)"),
         ("launcher=local,slurm", "launcher has 2 values, but all runs of a sweep share it"),
         ("encoder=none,glvoe", "unknown encoder"),

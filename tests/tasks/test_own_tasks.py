@@ -1,7 +1,6 @@
 """The tasks on data of the user's own: tags and their schemes, figures, options, identity, and new text."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.data import build_data, data_digest, read_splits
-from elmo_bench.runner.finished import contents_of, remember, sources_of
 from elmo_bench.runner.predict import installed
-from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -197,22 +194,6 @@ def test_a_run_is_known_by_its_data_and_their_name(tmp_path):
     assert spec.with_contents({"data": digest}).hash != spec.with_contents({"data": other}).hash
     renamed, same = spec_and_digest(write(tmp_path / "y.csv", GOOD))
     assert (renamed.suite, same) == ("y", digest)
-
-
-def test_a_sweep_makes_the_run_again_if_one_label_changed(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
-    path = tmp_path / "x.csv"
-    write(path, GOOD)
-    vectors = write(tmp_path / "vectors.txt", "text 0.1 0.2\nnumber 0.3 0.4\n")
-    options = (*CLASSES, f"data.file={path}", f"suite.vectors={vectors}")
-    run = described(*options)
-    prepared = prepare(*run)
-    remember(sources_of(*run), prepared.spec.contents, prepared.frozen, started=path.stat().st_mtime + 1000)
-    assert contents_of(sources_of(*described(*options))) == prepared.spec.contents
-    state = path.stat()
-    write(path, GOOD.replace("9 .,good", "9 .,fine", 1))
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert contents_of(sources_of(*described(*options))) is None
 
 
 def test_the_columns_of_a_record_are_used_for_new_text_and_its_files_are_not_opened(tmp_path):
