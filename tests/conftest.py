@@ -53,6 +53,30 @@ def small_data():
 
 
 @pytest.fixture
+def refused(capsys):
+    """`refused(*words) -> line`: the command ends with exit code 2 and this one line, without a traceback."""
+    from elmo_bench.__main__ import main
+
+    def refused(*words):
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == 2
+        said = capsys.readouterr().err
+        assert "Traceback" not in said
+        [line] = [line for line in said.splitlines() if line.startswith("elmo-bench")]
+        return line
+
+    return refused
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """A folder with a tiny BERT; copy it to change it. See tests/tiny_bert.py."""
+    from tests.tiny_bert import make_tiny_bert
+
+    return make_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """The cache folder is the test's own, `tmp_path / "cache"`."""
     monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))

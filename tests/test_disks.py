@@ -21,21 +21,6 @@ def disk(tmp_path):
         yield disk
 
 
-@pytest.fixture
-def refused(capsys):
-    """`refused(*command) -> line`: the command ends with exit code 2 and one line, without a traceback."""
-
-    def refused(*command):
-        capsys.readouterr()
-        assert main([str(part) for part in command]) == 2
-        said = capsys.readouterr().err
-        assert "Traceback" not in said
-        [line] = [line for line in said.splitlines() if line.startswith("elmo-bench")]
-        return line
-
-    return refused
-
-
 FULL, READ_ONLY = "No space left on device", "ead-only file system"
 
 

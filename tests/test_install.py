@@ -5,11 +5,11 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.runs import ROOT
+
 pytestmark = pytest.mark.slow
 
 

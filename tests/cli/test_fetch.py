@@ -160,9 +160,8 @@ def test_a_member_of_an_archive_and_a_suite_without_public_files(site, fetched, 
         (["--root", "x", "--task", "nre"], f"unknown task 'nre'. Choose one of: {', '.join(TASKS)}."),
     ],
 )
-def test_mistakes_are_one_line(site, capsys, arguments, said):
-    assert main(["fetch", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"elmo-bench fetch: {said}")
+def test_mistakes_are_one_line(site, refused, arguments, said):
+    assert refused("fetch", *arguments).startswith(f"elmo-bench fetch: {said}")
 
 
 def test_offline_the_shipped_files_come(site, fetched, tmp_path, monkeypatch):

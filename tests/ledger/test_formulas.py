@@ -3,7 +3,6 @@
 import importlib
 from collections import defaultdict
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +13,9 @@ from elmo_bench.ledger import RunPaths, of_split, read_all, read_outcomes
 from elmo_bench.ledger.outcomes import formula
 from elmo_bench.spec.names import task_class
 from tests.ledger.records import store_record
+from tests.runs import ROOT
 
-RUNS = Path(__file__).parents[2] / "results" / "runs"
+RUNS = ROOT / "results" / "runs"
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
 # Two documents: MUC 3/5 and 3/4, B³ 1/3 + 1/2 of 1 + 1 and 1 + 1 of 2 + 2, CEAFe nothing found.
 CHAINS = {

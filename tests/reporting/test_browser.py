@@ -1,7 +1,6 @@
 """The page in a headless Chromium: nothing goes wrong, nothing is asked for, sorting and filtering work."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,6 @@ from elmo_bench.cli import report
 from tests.reporting.ledgers import full
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 180_000  # milliseconds; the machine may have much else to do
 MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"

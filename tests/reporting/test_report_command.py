@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -15,8 +14,8 @@ from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths
 from elmo_bench.reporting.page import END, MINUTES, START
 from tests.reporting.ledgers import add, fill, today
+from tests.runs import ROOT
 
-ROOT = Path(__file__).parents[2]
 FINDINGS = "For writers.\n\n" + "\n\n".join(
     f"## {name}\nwhen: {when}\nfigure: open-gains\nruns: elmo-bench sweep\n\nIt *gains* <b>: {{{{ gain('ner') }}}}."
     for name, when in {

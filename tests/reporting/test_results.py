@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +18,8 @@ from elmo_bench.spec.experiments import experiments
 from elmo_bench.spec.run_spec import _composed
 from tests.ledger.records import OUTCOMES
 from tests.reporting.ledgers import add, fill, full
+from tests.runs import ROOT
 
-ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 
 

@@ -161,10 +161,8 @@ def test_an_interrupt_ends_the_children(tmp_path, slow, kind):
         ("encoder=none,glvoe", "unknown encoder"),
     ],
 )
-def test_a_mistake_is_one_line_before_the_first_run(fake, wrong, why, capsys):
-    assert main(["sweep", f"ledger={fake}", wrong]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert why in line
+def test_a_mistake_is_one_line_before_the_first_run(fake, wrong, why, refused):
+    assert why in refused("sweep", f"ledger={fake}", wrong)
     assert not fake.exists()
 
 

@@ -1,6 +1,7 @@
 """The tasks on data of the user's own: tags and their schemes, figures, options, identity, and new text."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,9 +109,8 @@ def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
     ],
 )
 def test_bad_tags_end_in_one_line(tmp_path, content, message):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError, match=re.escape(message)):
         read(write(tmp_path / "x.conll", content))
-    assert message in str(told.value)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,8 @@ def test_bad_tags_end_in_one_line(tmp_path, content, message):
     ],
 )
 def test_tags_of_a_table_are_one_for_each_token(tmp_path, row, message):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError, match=re.escape(message)):
         read(write(tmp_path / "x.jsonl", json.dumps(row) + "\n"))
-    assert message in str(told.value)
 
 
 def test_accuracy_and_macro_f1_equal_those_of_scikit_learn(tmp_path):
@@ -159,9 +158,8 @@ CLASSES = ("task=classification", "encoder=none")
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError, match=re.escape(message)):
         check_options(compose("config", options))
-    assert message in str(told.value)
 
 
 def test_a_suite_has_the_name_of_its_file_or_the_one_that_is_given():
@@ -231,7 +229,7 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
         capsys.readouterr()
 
 
-def test_predict_takes_the_names_of_columns(tmp_path, capsys):
+def test_predict_takes_the_names_of_columns(tmp_path, refused):
     options = ("task=classification", *OWN["classification"], "task.training.least_steps=null")
     record = run_small(tmp_path / "runs", *options, "task.training.epochs=1", encoder="none")
     assert any(" of test" in each for each in record["data"]["notes"])
@@ -240,15 +238,11 @@ def test_predict_takes_the_names_of_columns(tmp_path, capsys):
         write(tmp_path / "new.csv", "body\na dog\n"),
         str(tmp_path / "out.csv"),
     )
-    assert main(["predict", str(path), new, out]) == 2
-    assert "Name one: data.text=COLUMN" in capsys.readouterr().err
+    assert "Name one: data.text=COLUMN" in refused("predict", path, new, out)
     assert main(["predict", str(path), new, out, "data.text=body"]) == 0
     for option in ("data.tags=body", "body", "data.text="):
-        assert main(["predict", str(path), new, out, option]) == 2
-        assert (
-            "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
-            in capsys.readouterr().err
-        )
+        said = "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
+        assert said in refused("predict", path, new, out, option)
 
 
 def test_files_of_predictions_are_scored_as_spans_in_the_scheme_of_their_gold(tmp_path):

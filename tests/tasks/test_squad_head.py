@@ -1,7 +1,6 @@
 """The head against a plain computation of one question at a time, and spans against brute force."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,8 +10,6 @@ from elmo_bench.tasks.squad.build import Passage, Question
 from elmo_bench.tasks.squad.head import best_spans
 from tests import heads
 from tests.runs import GOLDEN
-
-ROOT = Path(__file__).parents[2]
 
 
 def build(*overrides, train=None):
