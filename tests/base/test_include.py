@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sys
 import textwrap
 
@@ -16,7 +15,7 @@ from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from tests.runs import ROOT, printed, small
+from tests.runs import ROOT, printed, printed_folder, small
 
 ENCODER = printed("README.md", "encoders/length.py")
 YAML = printed("README.md", "conf/encoder/length.yaml")
@@ -25,18 +24,8 @@ YAML = printed("README.md", "conf/encoder/length.yaml")
 @pytest.fixture
 def include(tmp_path):
     """`--include` of a folder with a task and an encoder."""
-    mine = tmp_path / "mine"
-    shutil.copytree(ROOT / "tasks" / "pos", mine / "tasks" / "mytask", ignore=shutil.ignore_patterns("__pycache__"))
-    for path in (mine / "tasks" / "mytask").glob("*.py"):
-        path.write_text(path.read_text().replace("elmo_bench.tasks.pos", "elmo_bench.tasks.mytask"))
-    (mine / "conf" / "task").mkdir(parents=True)
-    text = (ROOT / "conf" / "task" / "pos.yaml").read_text().replace("name: pos", "name: mytask", 1)
-    (mine / "conf" / "task" / "mytask.yaml").write_text(text)
-    (mine / "encoders").mkdir()
-    (mine / "encoders" / "length.py").write_text(ENCODER)
-    (mine / "conf" / "encoder").mkdir()
-    (mine / "conf" / "encoder" / "length.yaml").write_text(YAML)
-    return ["--include", str(mine)]
+    printed_folder(tmp_path / "mine")
+    return ["--include", str(tmp_path / "mine")]
 
 
 def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):

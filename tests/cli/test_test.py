@@ -71,6 +71,8 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),
     ("data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
     ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
+    ("head", "class Head", "class Heads", "no class Head in its head.py"),
+    ("metric", "class Metric", "class Metrics", "no class Metric in its metric.py"),
     ("data", "def read_file", "canonical = lambda self, each: 1\n    def read_file", "equal for examples that differ"),
     ("head", "self.labels = embedder,", "self.x, self.labels = embedder, nn.Linear(2, 2),", "reaches x.bias, x.weight"),
     ("head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(1) * (4 - x.shape[1])", "Mask padding"),

@@ -16,6 +16,7 @@ from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import TABLE, locate, resolve_file
 from elmo_bench.elmo.weights import load_bilm, load_files
 from elmo_bench.encoders.static import load_static
+from tests.encoders.test_cove import Harmful
 from tests.loopback import loopback
 from tests.runs import GOLDEN
 
@@ -123,13 +124,9 @@ def test_weights_without_a_projection_are_known_as_such(tmp_path, lacking):
 
 
 def test_nothing_is_executed(tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return (Path.touch, (tmp_path / "sprung",))
-
     shutil.copy(GOLDEN / "options.json", tmp_path)
     for name in ("weights.hdf5", "weights.safetensors", "pytorch_model.bin"):
-        (tmp_path / name).write_bytes(pickle.dumps(Trap()))
+        (tmp_path / name).write_bytes(pickle.dumps(Harmful(tmp_path / "sprung")))
         assert "not a readable" in fails(load_bilm, str(tmp_path / name))
     assert not (tmp_path / "sprung").exists()
 

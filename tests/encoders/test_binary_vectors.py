@@ -54,9 +54,8 @@ def test_word2vec_is_read_as_it_was_written(tmp_path, monkeypatch, name, end):
 )
 def test_a_malformed_word2vec_file_is_one_line(tmp_path, content, said):
     (tmp_path / "v.bin").write_bytes(content)
-    with pytest.raises(UserError, match=said) as error:
+    with pytest.raises(UserError, match=f"^{tmp_path}/v.bin: .*{said}"):
         load_static(str(tmp_path / "v.bin"))
-    assert str(error.value).startswith(f"{tmp_path / 'v.bin'}: ")
 
 
 @pytest.mark.parametrize("name", ["skipgram", "classifier", "plain"])
@@ -94,9 +93,8 @@ def test_unseen_words_get_rows_and_known_words_keep_theirs(monkeypatch):
 )
 def test_a_malformed_fasttext_model_is_one_line(tmp_path, change, said):
     (tmp_path / "v.bin").write_bytes(change((GOLDEN / "skipgram.bin").read_bytes()))
-    with pytest.raises(UserError, match=said) as error:
+    with pytest.raises(UserError, match=f"^{tmp_path}/v.bin: .*{said}"):
         load_static(str(tmp_path / "v.bin"), keep=["the"])
-    assert str(error.value).startswith(f"{tmp_path / 'v.bin'}: ")
 
 
 def test_a_quantised_model_is_refused_with_a_reason(tmp_path):

@@ -7,7 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.nn import recurrent
 from elmo_bench.nn.recurrent import BiGru, BiLstm
-from tests.compiler import needs_compiler
+from tests.nn.test_compiled import needs_compiler
 
 LENGTHS = torch.tensor([7, 1, 4, 7])
 MASK = torch.arange(7)[None] < LENGTHS[:, None]

@@ -146,16 +146,6 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_runs_on_other_data_are_apart(run, tmp_path):
-    add(tmp_path / "runs", "ner", "elmo", 0)
-    add(tmp_path / "runs", "ner", "glove", 0, data="other", notes=["cut"])
-    text = run()
-    assert "| Named entities (ner, 3,394 examples) |" in text
-    assert "| Named entities (ner, 3,384 examples) |" in text
-    assert "gain over" not in text.partition("## How")[0]
-
-
 def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
     add(tmp_path / "runs", "ner", "elmo", 0)
     ledger = ["--ledger", str(tmp_path / "runs")]

@@ -4,16 +4,17 @@ import json
 import random
 
 import pytest
+from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.config import compose
 from elmo_bench.tasks.squad.build import question_tokens
 from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.metric import Metric
 from elmo_bench.text.sentences import sentences
 from tests.test_bad_formats import squad_json
 
-OPTIONS = dict(task_yaml("squad")["data"])
+OPTIONS = OmegaConf.to_container(compose("config", ["task=squad"]).task.data, resolve=True)
 LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}
 SQUAD = Data(**LIMITS, **OPTIONS)
 PASSAGE = 'Ada said "no" in 1843-44.\n She moved to St. James\u2019s Square.'

@@ -53,16 +53,10 @@ d 3 0 Go VB * - go.01 (V*)
 d 4 0 So UH * - -
 
 """
+ADA = Sentence(("Ada", "came", "and", "saw", "through", "it"), 1, gap=(1,))
 READ = [
-    Proposition(
-        Sentence(("Ada", "came", "and", "saw", "through", "it"), 1, gap=(1,)), 1, "come", ("B-ARG0", "B-V", *"OOOO")
-    ),
-    Proposition(
-        Sentence(("Ada", "came", "and", "saw", "through", "it"), 1, gap=(1,)),
-        3,
-        "see",
-        ("B-ARG0", "O", "O", "B-V", "I-V", "B-ARG1"),
-    ),
+    Proposition(ADA, 1, "come", ("B-ARG0", "B-V", *"OOOO")),
+    Proposition(ADA, 3, "see", ("B-ARG0", "O", "O", "B-V", "I-V", "B-ARG1")),
     Proposition(Sentence(("Go",), 3, gap=(2,), rest=(1,)), 0, "Go", ("B-V",)),
 ]
 
