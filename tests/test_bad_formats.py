@@ -213,6 +213,11 @@ def test_score_ends_in_one_line(task, wrong, tmp_path, refused):
     assert where in told and said in told
 
 
+@pytest.mark.parametrize("files", [[], ["one"], ["one", "two", "three"]])
+def test_the_files_that_a_task_wants_are_named(files, refused):
+    assert re.search(r"srl: give 2 file\(s\): GOLD.* PRED", refused("score", "srl", *files))
+
+
 def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes_which_stands_in_the_record(
     good, main_job, tmp_path, capsys
 ):

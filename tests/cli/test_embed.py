@@ -6,6 +6,7 @@ import os
 import resource
 import sys
 import threading
+from functools import partial
 
 import h5py
 import numpy as np
@@ -32,22 +33,6 @@ def embed(tmp_path, monkeypatch, capfd):
         return code, said.out, said.err
 
     return embed
-
-
-@pytest.fixture
-def standard_input():
-    """`standard_input(text)`: what the process reads from then on."""
-    kept = os.dup(0)
-
-    def feed(text: str) -> None:
-        read, write = os.pipe()
-        os.dup2(read, 0)
-        os.close(read)
-        threading.Thread(target=lambda: [os.write(write, text.encode()), os.close(write)]).start()
-
-    yield feed
-    os.dup2(kept, 0)
-    os.close(kept)
 
 
 def arrays(path) -> dict[str, np.ndarray]:
@@ -119,8 +104,11 @@ def test_empty_lines_keep_their_number(embed, tmp_path, options):
     assert "in.txt: 3 empty lines, the first is line 1; their output has no tokens" in said
 
 
-def test_standard_input(embed, tmp_path, standard_input):
-    standard_input(TEXT)
+def test_standard_input(embed, tmp_path, request):
+    request.addfinalizer(partial(os.dup2, os.dup(0), 0))
+    (tmp_path / "text").write_text(TEXT, encoding="utf-8")
+    with (tmp_path / "text").open("rb") as text:
+        os.dup2(text.fileno(), 0)
     assert embed("-", "out.h5")[0] == 0
     check(arrays(tmp_path / "out.h5"))
 

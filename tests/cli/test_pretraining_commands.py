@@ -66,7 +66,7 @@ def test_pretrain_leaves_weights_softmax_vocabulary_and_a_card_with_what_evaluat
         assert said in card.content
     assert str(trained) not in card.content
     [average, without] = re.findall(
-        r"heldout.txt \| average \*\*(.+)\*\*, forward [\d.]+, backward [\d.]+; (.+) without `<UNK>`, which is ",
+        r"heldout.txt .* \| average \*\*(.+)\*\*, forward [\d.]+, backward [\d.]+; (.+) without `<UNK>`, which is ",
         card.text,
     )[0]
     assert float(average) == pytest.approx(found["average"], abs=0.006)

@@ -56,11 +56,7 @@ def test_inputs_that_do_not_fit(inputs, said, requires_grad):
         ((None, "tiny", 1), {}, "or one of: mini, small"),
         ((*FILES, 0), {}, "num_output_representations=0: too few"),
         ((*FILES, 1), {"dropout": 1.5}, "dropout=1.5: out of range"),
-        (
-            (*FILES, 1),
-            {"scalar_mix_parameters": [1.0, 2.0]},
-            "scalar_mix_parameters=[1.0, 2.0]: wrong length. Give 3 numbers",
-        ),
+        ((*FILES, 1), {"scalar_mix_parameters": [1.0, 2.0]}, "=[1.0, 2.0]: wrong length. Give 3 numbers"),
         ((*FILES, 1), {"precision": "half"}, "precision=half: unknown. Choose one of"),
         ((*FILES, 1), {"precision": "int8", "requires_grad": True}, "precision=int8: for a frozen biLM only"),
         ((None, None, 1), {"module": torch.nn.Linear(1, 1)}, "module: Linear. Give a BiLM or an ElmoEncoder, and None"),

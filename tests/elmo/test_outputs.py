@@ -25,13 +25,8 @@ def test_outputs_are_the_recorded_layers_and_zeros_behind(encoder):
         length = wanted.shape[1]
         assert outputs["lengths"][row] == length
         assert outputs["mask"][row].tolist() == [True] * length + [False] * (longest - length)
-        found = {
-            "word_emb": wanted[0, :, :16],
-            "lstm_outputs1": wanted[1],
-            "lstm_outputs2": wanted[2],
-            "elmo": wanted.mean(axis=0),
-        }
-        for name, values in found.items():
+        each = (wanted[0, :, :16], wanted[1], wanted[2], wanted.mean(axis=0))
+        for name, values in zip(NAMES, each, strict=False):
             np.testing.assert_allclose(outputs[name][row, :length], values, atol=TOLERANCE, rtol=0)
             assert not outputs[name][row, length:].any()
         np.testing.assert_allclose(outputs["default"][row], wanted.mean(axis=(0, 1)), atol=TOLERANCE, rtol=0)

@@ -11,7 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import locate_with_softmax
 from tests.hub import COMMIT
-from tests.runs import GOLDEN
+from tests.runs import GOLDEN, files
 
 SENTENCES = [["The", "bank", "of", "the", "river", "."], ["naïve"], ["."] * 30]
 
@@ -27,11 +27,7 @@ def golden() -> ElmoEncoder:
 
 def test_published_weights_are_saved_with_the_same_numbers(golden, tmp_path):
     golden.save_pretrained(tmp_path / "saved")
-    assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == [
-        "README.md",
-        "options.json",
-        "weights.safetensors",
-    ]
+    assert files(tmp_path / "saved") == ["README.md", "options.json", "weights.safetensors"]
     again = ElmoEncoder.from_pretrained(tmp_path / "saved")
     assert same(golden, again)
     assert again.checksum == ElmoEncoder(weights=str(tmp_path / "saved")).checksum
@@ -67,12 +63,12 @@ def test_saving_to_a_folder_with_other_weights_is_refused(golden, tmp_path):
 def test_pushed_and_pulled_it_is_the_same(golden, hub, monkeypatch):
     address = golden.push_to_hub("me/elmo", private=True, model_card_kwargs={"license": "mit", "repo_id": "me/elmo"})
     assert address.endswith(f"/me/elmo/commit/{COMMIT}")
-    files = hub.repositories["me/elmo"]
-    assert {*files} == {"README.md", "options.json", "weights.safetensors"}
-    card = files["README.md"].decode()
+    pushed = hub.repositories["me/elmo"]
+    assert {*pushed} == {"README.md", "options.json", "weights.safetensors"}
+    card = pushed["README.md"].decode()
     assert 'from_pretrained("me/elmo")' in card
     assert "license: mit" in card
-    files |= {"code/weights.safetensors": b"junk", "pytorch_model.bin": b"junk", "config.json": b'{"stateful": true}'}
+    pushed |= {"code/weights.safetensors": b"junk", "pytorch_model.bin": b"junk", "config.json": b'{"stateful": true}'}
     pulled = ElmoEncoder.from_pretrained("me/elmo")
     assert same(golden, pulled)
     assert not pulled.stateful

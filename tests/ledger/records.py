@@ -15,19 +15,10 @@ ATTEMPT = "0123456789abcdef" * 2
 
 
 def make_record(
-    *,
-    suite: str = "open",
-    task: str = "chunking",
-    encoder: str = "elmo",
-    seed: int = 0,
-    test: float = 50.0,
-    dev: float = 60.0,
-    settings: Mapping[str, Any] = {},
-    weights: str = "w1",
-    created: str = "2026-01-02T03:04:05+00:00",
-    attempt: str | None = None,
-    **changes,
-) -> Record:
+    *, suite: str = "open", task: str = "chunking", encoder: str = "elmo", seed: int = 0, test: float = 50.0,
+    dev: float = 60.0, settings: Mapping[str, Any] = {}, weights: str = "w1",
+    created: str = "2026-01-02T03:04:05+00:00", attempt: str | None = None, **changes,
+) -> Record:  # fmt: skip
     """A complete record of a run.
 
     `changes` replace top-level keys; different `settings` or `weights` give a different hash.
@@ -88,16 +79,10 @@ def make_cost(
     """What `elmo-bench cost` writes; tokens a second by batch, one for each pass."""
     rates = rates or {"1": [1000.0, 1100.0, 900.0], "32": [4000.0, 4400.0, 3600.0]}
     return {
-        "schema": 2,
-        "encoder": encoder,
+        "schema": 2, "encoder": encoder, "text": "0" * 12, "tokens": 15166, "load_seconds": 0.2, "memory_mib": 51.0,
+        "parameters": 15_360_000, "created": "2026-11-23T01:35:47+00:00",
         "settings": settings or {"encoder.words": "static", "encoder.vectors": "v", "encoder.contextual": None},
         "contents": contents or {"vectors": "a" * 64},
         "environment": make_record()["environment"] | {"cpu": "Some CPU (X 2)"},  # type: ignore[operator]
-        "text": "0" * 12,
-        "tokens": 15166,
         "tokens_per_second": {size: [1.0] for size in ("1", "8", "32", "128")} | rates,
-        "load_seconds": 0.2,
-        "memory_mib": 51.0,
-        "parameters": 15_360_000,
-        "created": "2026-11-23T01:35:47+00:00",
-    }
+    }  # fmt: skip

@@ -45,11 +45,8 @@ def chains():
         ("token-accuracy", columns(correct=[200, 200], tokens=[250, 250]), 80.0),  # sums beyond the type's 255
         ("f1-counts", columns(correct=[1, 2], guessed=[2, 2], gold=[3, 3]), 60.0),  # P 3/4, R 3/6
         ("f1-errors", columns(correct=[1, 2], excess=[1, 0], missed=[2, 1]), 60.0),  # the same
-        (
-            "mean-f1",
-            columns(exact=[1, 0, 0], common=[2, 1, 0], guessed=[2, 1, 0], gold=[2, 3, 0]),
-            50.0,
-        ),  # 1, 2/4 and 0
+        # 1, 2/4 and 0
+        ("mean-f1", columns(exact=[1, 0, 0], common=[2, 1, 0], guessed=[2, 1, 0], gold=[2, 3, 0]), 50.0),
         ("f1-counts", columns(correct=[0], guessed=[0], gold=[0]), 0.0),
         # 2 · 3/5 · 3/4 / (27/20) = 2/3; R = (5/6) / 2, P = 2/4: 5/11; 0
         ("conll-2012", chains(), 100 * (2 / 3 + 5 / 11) / 3),

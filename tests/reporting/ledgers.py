@@ -42,18 +42,14 @@ LIGHT = ("ner", "snli", "srl")
 LIFT = {"none": -0.08, "glove": 0.0, "elmo": 0.05, "elmo_only": 0.03, "elmo_characters": 0.0, "mybert": 0.07}
 LIFT |= {"random_only": -0.2, "bert_mini_only": 0.02, "elmo_word": 0.03, "random": -0.02, "fasttext": 0.01}
 LIFT |= {"bert_mini": 0.04}
-PLACES = {"input": ["input"], "output": ["output"], "both": ["input", "output"]}
 
 
 @cache
 def default(task: str, encoder: str, suite: str, size: str) -> RunSpec:
     """The default run; `mybert` is a transformer without a yaml."""
     chosen = ["encoder=hf", "encoder.name=mybert"] if encoder == "mybert" else [f"encoder={encoder}"]
-    return RunSpec.of(compose("config", [f"task={task}", *chosen, _suite(task, suite), f"size={size}"]))
-
-
-def _suite(task: str, suite: str) -> str:
-    return f"suite.name={suite}" if reads_own_data(task) else f"suite={suite}"
+    named = "suite.name" if reads_own_data(task) else "suite"
+    return RunSpec.of(compose("config", [f"task={task}", *chosen, f"{named}={suite}", f"size={size}"]))
 
 
 def today() -> tuple[int, int]:
@@ -181,8 +177,9 @@ def full(ledger: Path, *, tasks: Sequence[str] = PAPER, light: Sequence[str] = L
 def _weights(task: str, spec: RunSpec, seed: int) -> dict:
     """By place."""
     mixes = {}
-    for place in PLACES[spec.settings["place"]]:
-        peak = {"input": (0.1, 0.9, 0.2), "output": (0.3, 0.25, 0.1)}[place]
+    for place, peak in {"input": (0.1, 0.9, 0.2), "output": (0.3, 0.25, 0.1)}.items():
+        if spec.settings["place"] not in (place, "both"):
+            continue
         rng = np.random.default_rng(zlib.crc32(f"{task}{place}{seed}".encode()))
         steep = (3 if task in ("coref", "squad") else 1) / (1 + spec.settings.get("mix.penalty", 0))
         scores = np.exp((np.array(peak) + rng.normal(0, 0.05, 3)) * steep)

@@ -9,14 +9,7 @@ from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
 from elmo_bench.ledger.outcomes import formula
-from elmo_bench.reporting.significance import (
-    Difference,
-    Variance,
-    difference,
-    holm,
-    over_seeds,
-    summarise,
-)
+from elmo_bench.reporting.significance import Difference, Variance, difference, holm, over_seeds, summarise
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
 NONE = Variance(0.0, 9)

@@ -17,12 +17,8 @@ SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
 
 def cost_of(encoder, *, weights="w"):
     spec, speed = spec_of("ner", encoder), SPEEDS[encoder]
-    return make_cost(
-        encoder,
-        settings=encoder_part(spec.settings),
-        contents={"weights": weights},
-        rates={"1": [speed / 4] * 3, "32": [speed, 0.9 * speed, 1.1 * speed]},
-    )
+    rates = {"1": [speed / 4] * 3, "32": [speed, 0.9 * speed, 1.1 * speed]}
+    return make_cost(encoder, settings=encoder_part(spec.settings), contents={"weights": weights}, rates=rates)
 
 
 @pytest.fixture(scope="module")

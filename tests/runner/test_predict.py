@@ -70,10 +70,7 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run, refused):
     shutil.copytree(elmo_run[0], tmp_path, dirs_exist_ok=True)
     paths = RunPaths.of(tmp_path, elmo_run[1])
     cases = [
-        (
-            [str(paths.record), str(text), *WITH_VECTORS, "--weights", "mini"],
-            "the head was trained with weights of checksum",
-        ),
+        ([str(paths.record), str(text), *WITH_VECTORS, "--weights", "mini"], "trained with weights of checksum"),
         ([str(paths.record), str(tmp_path / "nothing.conll"), *WITH_BOTH], "nothing.conll: no such file"),
         ([str(tmp_path / "no.json"), str(text)], "no.json"),
         ([str(paths.record), str(tmp_path / "out")], "out: this file is read too, and would be overwritten."),

@@ -84,5 +84,5 @@ def test_table1(task):
 def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=f"^{tmp_path}/experiment/mine.yaml:.*{re.escape(error)}"):
+    with pytest.raises(UserError, match=f"^{tmp_path}/experiment/mine.yaml.*{re.escape(error)}"):
         Experiment.load("mine", tmp_path)

@@ -14,24 +14,14 @@ from tests.hub import from_hub
 OPTIONS = task_yaml("snli")["data"]
 # Three lines as in SNLI's own files (more keys, raw sentences), and what an eye reads in them.
 LINES = [
-    {
-        "annotator_labels": ["neutral"],
-        "captionID": "4705552913.jpg#2",
-        "gold_label": "neutral",
-        "sentence1": "Two women (sisters) don't talk.",
-        "sentence1_binary_parse": "( ( Two ( women ( -LRB- ( sisters -RRB- ) ) ) ) ( ( ( do n't ) talk ) . ) )",
-        "sentence1_parse": "(ROOT (S (NP (CD Two))))",
-        "sentence2": "Sleeping.",
-        "sentence2_binary_parse": "Sleeping",
-    },
+    {"annotator_labels": ["neutral"], "captionID": "4705552913.jpg#2", "gold_label": "neutral",
+     "sentence1": "Two women (sisters) don't talk.", "sentence1_parse": "(ROOT (S (NP (CD Two))))",
+     "sentence1_binary_parse": "( ( Two ( women ( -LRB- ( sisters -RRB- ) ) ) ) ( ( ( do n't ) talk ) . ) )",
+     "sentence2": "Sleeping.", "sentence2_binary_parse": "Sleeping"},
     {"gold_label": "-", "sentence1": "A man sings.", "sentence2": "He's loud."},
-    {
-        "gold_label": "contradiction",
-        "sentence1": 'A "man" sings.',
-        "sentence1_binary_parse": "",
-        "sentence2": "Nobody.",
-    },
-]
+    {"gold_label": "contradiction", "sentence1": 'A "man" sings.', "sentence1_binary_parse": "",
+     "sentence2": "Nobody."},
+]  # fmt: skip
 PAIRS = [
     Pair(("Two", "women", "(", "sisters", ")", "do", "n't", "talk", "."), ("Sleeping",), "neutral"),
     Pair(("A", "man", "sings", "."), ("He", "'s", "loud", "."), "-"),
