@@ -10,14 +10,6 @@ DEV = "emerging.dev.conll"
 FILES = {"source": "files", "folder": "ours", "train": ["a.txt", "b.txt"], "dev": "dev.txt", "test": "test.txt"}
 
 
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "ours").mkdir()
-    for name in ("b.txt", "dev.txt", "test.txt"):
-        (tmp_path / "ours" / name).touch()
-    return tmp_path
-
-
 class FromFiles(SuiteData):
     sources = ("files",)
 

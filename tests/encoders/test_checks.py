@@ -93,9 +93,8 @@ def test_an_included_encoder_is_checked_when_it_is_loaded(included):
 
 def test_layers_of_included_code_that_changed_are_not_read_again(included, tmp_path):
     for value in (1.0, 2.0, 1.0):
-        setup = SimpleNamespace(
-            encoders={"": {"kind": "included_here"}}, store={"mode": "disk", "folder": tmp_path / "layers"}
-        )
+        store = {"mode": "disk", "folder": tmp_path / "layers"}
+        setup = SimpleNamespace(encoders={"": {"kind": "included_here"}}, store=store)
         [store] = build_stores(setup, {"": included(value)}).values()
         store.fill([("a", "b")])
         assert store.batch([("a", "b")]).tolist() == [[[[value], [value]]]]

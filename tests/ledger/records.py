@@ -11,8 +11,6 @@ from elmo_bench.ledger import SCHEMA, Record, RunPaths, Spec, digest_of, run_has
 
 OUTCOMES = {"correct": np.array([1, 0, 1], dtype=bool), "guessed": np.array([0, 3, 255])}
 
-ATTEMPT = "0123456789abcdef" * 2
-
 
 def make_record(
     *, suite: str = "open", task: str = "chunking", encoder: str = "elmo", seed: int = 0, test: float = 50.0,

@@ -58,19 +58,10 @@ def snli(tmp_path_factory, board):
         ("table2", ["baseline: static vectors", "last layer only", "all layers, λ = 1", "all layers, λ = 0.001"],
          ["baseline: static vectors"]),
         ("table3", ["input only", "input and output", "output only"], ["input and output"]),  # the task's place
-        (
-            "ablation_inputs",
-            [
-                "static vectors only", "character layer only", "ELMo only", "static vectors and character layer",
-                "static vectors and ELMo",
-            ],
-            ["static vectors only"],
-        ),
-        (
-            "gamma",
-            ["all layers, with γ", "all layers, without γ", "last layer, with γ", "last layer, without γ"],
-            ["all layers, with γ", "last layer, with γ"],  # each "without" against its "with"
-        ),
+        ("ablation_inputs", ["static vectors only", "character layer only", "ELMo only",
+                             "static vectors and character layer", "static vectors and ELMo"], ["static vectors only"]),
+        ("gamma", ["all layers, with γ", "all layers, without γ", "last layer, with γ", "last layer, without γ"],
+         ["all layers, with γ", "last layer, with γ"]),  # each "without" against its "with"
         ("regularisation", ["0.0001", "0.001", "0.01", "0.1", "1", "10"], ["0.001"]),
     ],
 )  # fmt: skip
