@@ -46,7 +46,8 @@ def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
 
 def test_no_option_replaces_a_column(tmp_path):
     add(tmp_path, "ner", "elmo", 0, settings={"test": 99.9, "suite": "mine"})
-    frame = elmo_bench.results(tmp_path)
+    with pytest.warns(UserWarning, match="1 run left out, since no run has "):
+        frame = elmo_bench.results(tmp_path)
     assert frame.suite.tolist() == ["open"] and frame.test.tolist() != ["99.9"]
     assert frame["option.test"].tolist() == ["99.9"] and frame["option.suite"].tolist() == ["mine"]
 
@@ -56,14 +57,16 @@ def test_the_folders_of_the_environment_are_included(tmp_path, make_record, monk
     monkeypatch.setattr("elmo_bench.base.include.folders", [])
     conf = tmp_path / "mine" / "conf" / "task"
     conf.mkdir(parents=True)
-    (conf / "mytask.yaml").write_text((ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: mytask", 1))
-    spec = add(tmp_path / "runs", "ner", "glove", 0)["spec"] | {"task": "mytask"}
+    (conf / "elsewhere.yaml").write_text(
+        (ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: elsewhere", 1)
+    )
+    spec = add(tmp_path / "runs", "ner", "glove", 0)["spec"] | {"task": "elsewhere"}
     record = make_record(spec=spec, hash=run_hash(spec))
     write_record(RunPaths.of(tmp_path / "runs", record), record, OUTCOMES)
-    with pytest.warns(UserWarning, match="task mytask, encoder glove: 1 run left out.*--include FOLDER"):
+    with pytest.warns(UserWarning, match="task elsewhere, encoder glove: 1 run left out.*--include FOLDER"):
         frame = elmo_bench.results(tmp_path / "runs")
     assert [*zip(frame.task, frame.label, frame.current, strict=True)] == [
-        ("mytask", f"run {record['hash']}", True), ("ner", "", True),
+        ("elsewhere", f"run {record['hash']}", True), ("ner", "", True),
     ]  # fmt: skip
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "mine"))
     _composed.cache_clear()
