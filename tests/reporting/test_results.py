@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,16 +17,15 @@ from elmo_bench.reporting.page import START
 from elmo_bench.spec.experiments import experiments
 from elmo_bench.spec.run_spec import _composed
 from tests.ledger.records import OUTCOMES
-from tests.reporting.ledgers import add, full
+from tests.reporting.ledgers import add, fill, full
+from tests.runs import ROOT
 
-ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 
 
 def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
-    for seed in (1, 0):
-        add(tmp_path, "ner", "glove", seed)
-        add(tmp_path, "ner", "elmo", seed, penalty=1.0)
+    fill(tmp_path, "ner", "glove", seeds=2)
+    fill(tmp_path, "ner", "elmo", seeds=2, penalty=1.0)
     old = add(tmp_path, "ner", "glove", 0, weights="old", created="2025-01-01T00:00:00+00:00")
     record = add(tmp_path, "ner", "elmo", 0)
     frame = elmo_bench.results(tmp_path)
@@ -89,7 +87,7 @@ def test_a_damaged_record_is_a_warning_and_a_missing_folder_an_error(tmp_path):
 
 @pytest.mark.usefixtures("undrawn")
 def test_published_rows_are_read_again(tmp_path, monkeypatch):
-    records = [add(tmp_path / "runs", "ner", "glove", seed) for seed in (0, 1)]
+    records = fill(tmp_path / "runs", "ner", "glove", seeds=2)
     add(tmp_path / "runs", "ner", "glove", 0, suite="paper")
     path = tmp_path / "data" / "published.json"
     flags = ["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--published", str(path)]
