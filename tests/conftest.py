@@ -52,6 +52,76 @@ def small_data():
         yield
 
 
+@pytest.fixture
+def refused(capsys):
+    """`refused(*words) -> line`: the command ends with exit code 2 and this one line, without a traceback."""
+    from elmo_bench.__main__ import main
+
+    def refused(*words):
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == 2
+        said = capsys.readouterr().err
+        assert "Traceback" not in said
+        [line] = [line for line in said.splitlines() if line.startswith("elmo-bench")]
+        return line
+
+    return refused
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """A folder with a tiny BERT; copy it to change it. See tests/tiny_bert.py."""
+    from tests.tiny_bert import make_tiny_bert
+
+    return make_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """The cache folder is the test's own, `tmp_path / "cache"`."""
+    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def online(own_cache, monkeypatch):
+    """Downloads are allowed; they come from a server on this machine."""
+    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def hub(online, tmp_path, monkeypatch):
+    """A stand-in of the Hub for this process, with `repositories` and `asked`, and an empty cache; see tests/hub.py."""
+    from huggingface_hub import constants
+
+    from tests.hub import hub_on_loopback
+
+    with hub_on_loopback() as (address, stand):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        monkeypatch.setenv("HF_TOKEN", "hf_token")
+        template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        for name, value in {
+            "ENDPOINT": address, "HUGGINGFACE_CO_URL_TEMPLATE": template, "HF_HUB_CACHE": str(tmp_path / "hub"),
+            "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True,
+        }.items():  # fmt: skip
+            monkeypatch.setattr(constants, name, value)
+        yield stand
+
+
+@pytest.fixture
+def forgotten(monkeypatch):
+    """This process includes no folder, and forgets those that the test includes; gives what is included."""
+    import elmo_bench.encoders
+    import elmo_bench.tasks
+    from elmo_bench.base import include
+
+    monkeypatch.setattr(include, "folders", [])
+    for package in (elmo_bench.tasks, elmo_bench.encoders):
+        monkeypatch.setattr(package, "__path__", [*package.__path__])
+    return include.folders
+
+
 @pytest.fixture(scope="session")
 def elmo_run(tmp_path_factory, small_data):
     """(ledger, record) of the small run with ELMo and its predictions, made once. Copy the ledger to change it."""

@@ -1,7 +1,16 @@
 """Hundreds of recorded cases as one test: a test each would take several times as long."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+from tests.runs import ROOT
+
+
+def golden(name: str) -> Any:
+    """What tests/golden/NAME.json holds."""
+    return json.loads((ROOT / "tests" / "golden" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def for_each(cases: Sequence) -> Callable:

@@ -1,5 +1,6 @@
 """A head as a run builds it, for tests that look into it."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,7 @@ from elmo_bench.runner.data import build_data, read_splits, training_fraction, w
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
-from tests.runs import OWN, described
+from tests.runs import GOLDEN, OWN, described
 
 
 @cache
@@ -43,6 +44,23 @@ def build(task: str, *overrides: str, train: list[Any] | None = None) -> tuple[D
     """(config, training examples, head, indexer) of `built`."""
     made = built(task, *overrides, train=train)
     return compose("config", [f"task={task}", *overrides]), made.train, made.head, made.index
+
+
+def check_scores(task: str, plainly: Callable, *overrides: str, prepare: Callable = lambda head: None) -> Trial:
+    """The scores of examples together are those of `plainly(head, example, index)`, one by one; gives what was built.
+
+    ELMo is at both places; `prepare` may change the head.
+    """
+    made = built(task, "encoder=elmo", f"encoder.weights={GOLDEN}", "place=both", *overrides)
+    assert made.head.embedder.output_dim > 0
+    assert len({len(text) for example in made.train for text in example.texts}) > 3
+    prepare(made.head.eval())
+    with torch.no_grad():
+        together = made.head(made.head.collate(made.train, made.index))
+        for scores, example in zip(together, made.train, strict=True):
+            expected = plainly(made.head, example, made.index)
+            torch.testing.assert_close(scores[: len(expected)], expected, atol=1e-5, rtol=1e-4)
+    return made
 
 
 def linear(x, layer):

@@ -8,11 +8,14 @@ import hashlib
 import http.server
 import json
 import re
-import threading
 from contextlib import contextmanager
+
+import pyarrow
+from pyarrow import parquet
 
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
+from tests.loopback import serving
 
 COMMIT = "1" * 40
 
@@ -24,23 +27,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
     large: dict[str, bytes]  # by SHA-256
     asked: list[str]
 
-    def do_HEAD(self):
-        self._answer(b"")
-
     def do_GET(self):
-        self._answer(b"")
-
-    def do_PUT(self):
-        self._answer(self._body())
-
-    def do_POST(self):
-        self._answer(self._body())
-
-    def _body(self) -> bytes:
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-
-    def _answer(self, body: bytes):
-        path = self.path.partition("?")[0]
+        body, path = self.rfile.read(int(self.headers.get("Content-Length", 0))), self.path.partition("?")[0]
         self.asked.append(f"{self.command} {path}")
         if self.command == "POST" and self.headers.get("Authorization") != "Bearer hf_token":
             return self._send(b"{}", 401)
@@ -48,6 +36,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
             if found := re.fullmatch(pattern, f"{self.command} {path}"):
                 return answer(self, body, **found.groupdict())
         return self._send(b"{}", 404, {"X-Error-Code": "RepoNotFound"})
+
+    do_HEAD = do_PUT = do_POST = do_GET
 
     def _send(self, content: bytes, status: int = 200, headers: dict[str, str] | None = None):
         self.send_response(status)
@@ -131,13 +121,17 @@ ANSWERS = {
 def hub_on_loopback():
     """(its address, its class with `repositories` and `asked`) while the block runs."""
     handler = type("Stand", (Hub,), {"repositories": {}, "large": {}, "asked": []})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", handler
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(handler) as address:
+        yield address, handler
+
+
+def as_parquet(columns, features=None, **more) -> bytes:
+    """A parquet file of these columns, with the Hub's description of them."""
+    made = pyarrow.table(columns, **more)
+    if features:
+        made = made.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    parquet.write_table(made, sink := pyarrow.BufferOutputStream())
+    return sink.getvalue().to_pybytes()
 
 
 def from_hub(monkeypatch, task, columns):

@@ -50,15 +50,21 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def loopback() -> Iterator[Site]:
-    """A site on 127.0.0.1 while the block runs."""
-    site = Site()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"site": site}))
+def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server on 127.0.0.1 that answers by this class while the block runs."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    site.address = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
-        yield site
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def loopback() -> Iterator[Site]:
+    """A site on 127.0.0.1 while the block runs."""
+    site = Site()
+    with serving(type("Handler", (_Handler,), {"site": site})) as site.address:
+        yield site

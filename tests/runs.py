@@ -64,3 +64,17 @@ def printed(page: str, path: str) -> str:
     end = r"(?=    # FOLDER/|    elmo-bench|\S)"
     [block] = re.findall(rf"(?m)^    # FOLDER/{re.escape(path)}.*\n((?:    .*\n|\n)+?){end}", text)
     return textwrap.dedent(block)
+
+
+def printed_folder(folder: Path) -> None:
+    """Write the encoder of README and the task of CONTRIBUTING, as printed there, and data for it in `mydata`."""
+    readme, guide = "README.md", "CONTRIBUTING.md"
+    pages = {f"tasks/mytask/{part}.py": guide for part in ("data", "head", "metric")}
+    pages |= {"conf/task/mytask.yaml": guide, "encoders/length.py": readme, "conf/encoder/length.yaml": readme}
+    files = {path: printed(page, path) for path, page in pages.items()}
+    for split in ("train", "dev", "test"):
+        lines = [f"{label}\t{split} {label} {'word ' * (n % 3)}." for n, label in enumerate(["good", "bad"] * 6)]
+        files[f"mydata/{split}.txt"] = "\n".join(lines) + "\n"
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)

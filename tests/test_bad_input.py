@@ -66,14 +66,6 @@ def change_options(weights, change):
     (weights / "options.json").write_text(json.dumps(options))
 
 
-def delete(name):
-    def change(weights):
-        with h5py.File(weights / "weights.hdf5", "r+") as file:
-            del file[name]
-
-    return change
-
-
 def reshape(weights):
     with h5py.File(weights / "weights.hdf5", "r+") as file:
         del file["CNN_proj/W_proj"]
@@ -81,7 +73,6 @@ def reshape(weights):
 
 
 DAMAGES = {
-    "a missing data set": (delete("RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell/W_0"), "Cell1/LSTMCell/W_0' is missing"),
     "a wrong shape": (reshape, "'CNN_proj/W_proj' has shape (47, 16), the options.json expects (48, 16)"),
     "options without a key": (
         lambda weights: change_options(weights, lambda o: o["lstm"].pop("dim")), "the key 'dim' is missing"

@@ -58,9 +58,8 @@ def test_a_corrupted_record(main_job, tmp_path, capsys, elmo_run):
 
 
 @pytest.mark.parametrize("command", [["compare", "elmo", "glove"], ["verify", "ner"], ["report"]])
-def test_a_ledger_that_is_not_there_is_one_line(tmp_path, capsys, command):
-    assert main([*command, "--ledger", str(tmp_path / "gone")]) == 2
-    assert "gone: no such folder. Give the folder of the records." in capsys.readouterr().err
+def test_a_ledger_that_is_not_there_is_one_line(tmp_path, refused, command):
+    assert "gone: no such folder. Give the folder of the records." in refused(*command, "--ledger", tmp_path / "gone")
 
 
 def test_no_name_and_no_text_of_a_ledger_moves_the_cursor(tmp_path, capsys):

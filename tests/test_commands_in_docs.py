@@ -3,7 +3,6 @@
 import re
 import shlex
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import experiments
 from elmo_bench.spec.settings import check_run
+from tests.runs import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "conf/experiment/README.md")),
     *sorted((ROOT / "docs").glob("*.md")),

@@ -1,20 +1,15 @@
 """The examples of the docs run as they stand: docs/encoder.md, README's encoder and CONTRIBUTING's task."""
 
 import re
-import textwrap
 from pathlib import Path
 
 import pytest
 
-import elmo_bench.encoders
-import elmo_bench.tasks
 from elmo_bench.__main__ import main
+from tests.runs import ROOT, printed_folder
 
-ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\d+\.\d+")
-FILE = re.compile(r"^ {4}# FOLDER/([\w./]+)(.*\n(?:(?! {4}# FOLDER/| {4}elmo-bench )(?: {4}.*)?\n)*)", re.MULTILINE)
-SENTENCES = ("good\tA fine film .", "bad\tA dull film .", "good\tIt works .", "bad\tIt drags on and on .")
 
 
 def test_the_examples_run_as_written_and_print_what_is_shown(capsys):
@@ -32,27 +27,18 @@ def test_the_examples_run_as_written_and_print_what_is_shown(capsys):
         assert [float(found) for found in NUMBER.findall(printed)] == pytest.approx(shown, abs=0.02)
 
 
+@pytest.mark.usefixtures("forgotten")
 def test_the_encoder_of_readme_and_the_task_of_contributing_run(tmp_path, monkeypatch, capsys):
     """Their code is put into a folder, which a run includes, as the pages say."""
-    for page in ("README.md", "CONTRIBUTING.md"):
-        for name, code in FILE.findall((ROOT / page).read_text(encoding="utf-8")):
-            path = tmp_path / "mine" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(textwrap.dedent(f"    # {code}"), encoding="utf-8")
+    printed_folder(tmp_path / "mine")
     (tmp_path / "mine" / "tasks" / "mytask" / "__init__.py").touch()
-    (tmp_path / "data" / "mydata").mkdir(parents=True)
-    for split, sentences in {"train": SENTENCES[:3] * 8, "dev": SENTENCES[:2], "test": SENTENCES[::-1]}.items():
-        (tmp_path / "data" / "mydata" / f"{split}.txt").write_text("\n".join(sentences) + "\n")
     (tmp_path / "new.txt").write_text("A fine film .\n")
-    monkeypatch.setattr("elmo_bench.base.include.folders", [])
-    for package in (elmo_bench.tasks, elmo_bench.encoders):
-        monkeypatch.setattr(package, "__path__", [*package.__path__])
     monkeypatch.chdir(tmp_path)
-    include, data = ["--include", "mine"], f"data.root={tmp_path / 'data'}"
+    include, data = ["--include", "mine"], f"data.root={tmp_path / 'mine'}"
     assert main([*include, "run", "task=mytask", "encoder=length", data, "predictions=true"]) == 0
     [record] = tmp_path.glob("results/runs/open/mytask/length/*/seed0.json")
     [predictions] = record.with_suffix("").glob("test.predictions*")
-    assert predictions.read_text().splitlines()[0].split("\t")[::2] == SENTENCES[-1].split("\t")
+    assert predictions.read_text().splitlines()[0].split("\t")[::2] == ["good", "test good ."]
     capsys.readouterr()
     assert main([*include, "score", "mytask", str(predictions)]) == 0
     assert re.fullmatch(r"accuracy \d+\.00 %\n", capsys.readouterr().out)

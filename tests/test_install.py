@@ -5,11 +5,11 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.runs import ROOT
+
 pytestmark = pytest.mark.slow
 
 
@@ -70,9 +70,8 @@ def test_the_commands_work_in_an_empty_folder(installed, tmp_path):
     def bench(*arguments):
         return call(sys.executable, "-m", "elmo_bench", *arguments, cwd=tmp_path, PYTHONPATH=str(installed))
 
-    where = call(
-        sys.executable, "-c", "import elmo_bench; print(elmo_bench.__file__)", cwd=tmp_path, PYTHONPATH=str(installed)
-    )
+    code = "import elmo_bench; print(elmo_bench.__file__)"
+    where = call(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(installed))
     assert where.startswith(str(installed))
     tiny = ["task.training.epochs=1", "data.max_train=32"]
     bench("run", "task=ner", "encoder=elmo", *tiny)

@@ -18,16 +18,8 @@ def make_tiny_bert(folder: Path, *, seed: int = 0) -> Path:
     (folder / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = BertModel(
-            BertConfig(
-                vocab_size=len(pieces),
-                hidden_size=WIDTH,
-                num_hidden_layers=BLOCKS,
-                num_attention_heads=2,
-                intermediate_size=32,
-                max_position_embeddings=32,
-            )
-        )
+        sizes = {"hidden_size": WIDTH, "num_hidden_layers": BLOCKS, "num_attention_heads": 2, "intermediate_size": 32}
+        model = BertModel(BertConfig(vocab_size=len(pieces), max_position_embeddings=32, **sizes))
     model.save_pretrained(folder)
     BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=False).save_pretrained(folder)
     return folder

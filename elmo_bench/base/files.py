@@ -56,8 +56,9 @@ def read_lines(path: Path, *, crlf: bool = False, pipe: bool = False) -> Iterato
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
-        name = "UTF-16" if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "CP1252"
-        said = f"{error.reason} at byte {error.start}; Excel writes {name}"
+        utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        kind, name = ("", "UTF-16") if utf16 else ("perhaps Windows-", "CP1252")
+        said = f"{kind}{name.removeprefix('CP')}, as Excel writes; {error.reason} at byte {error.start}"
         how = f"Convert it: iconv -f {name} -t UTF-8 {path.name} > NEW"
         raise UserError(f"{path}:{number}: not UTF-8 text ({said}). {how}") from None
     except DAMAGE as error:

@@ -35,24 +35,26 @@ def include_given(arguments: Sequence[str]) -> list[str]:
         else:
             raise UserError(f"{OPTION}: no folder given. Give one: {OPTION} FOLDER.")
     for folder in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        include(folder)
+        include(folder, said=f"${VARIABLE}: ")
     return left
 
 
-def include(folder: str | Path) -> None:
+def include(folder: str | Path, *, said: str = f"{OPTION} ") -> None:
     """Add the tasks, encoders and configs of a folder.
 
     Raises UserError if it has none of them, or one of a name that the installation or another folder has.
+
+    said: where the folder comes from, for that error.
     """
     path = Path(folder).expanduser().resolve()
     if not any((path / name).is_dir() for name in (*PACKAGES, "conf")):
-        raise UserError(f"{OPTION} {folder}: no folder with tasks/, encoders/ or conf/. Give a folder that has one.")
+        raise UserError(f"{said}{folder}: no folder with tasks/, encoders/ or conf/. Give a folder that has one.")
     if path in folders:
         return
     for pattern in ("tasks/*/data.py", "encoders/[!_]*.py", "conf/*/*.yaml"):
         for own in (each.relative_to(path) for each in sorted(path.glob(pattern))):
             if taken := next((other / own for other in (_INSTALLED, *folders) if (other / own).exists()), None):
-                raise UserError(f"{OPTION} {folder}: {own} has the name of {taken}. Give yours another name.")
+                raise UserError(f"{said}{folder}: {own} has the name of {taken}. Give yours another name.")
     folders.append(path)
     for name in PACKAGES:
         if package := sys.modules.get(f"elmo_bench.{name}"):

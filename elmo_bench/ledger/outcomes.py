@@ -22,6 +22,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Mapping
+from importlib.util import find_spec
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
@@ -53,6 +54,16 @@ def formula(name: str, task: str = "") -> Formula:
         if isinstance(its, Formula) and its.name == name:  # `task_class` refuses a metric without one
             return its
     raise UserError(f"formula {name}: no task here has it, so it cannot be tested. Give its folder: --include FOLDER.")
+
+
+def check_metric(name: str, task: str) -> None:
+    """Raise UserError if the task is installed and calls its main score otherwise: tables show the name."""
+    module = f"elmo_bench.tasks.{task}"
+    if task.isidentifier() and find_spec(module) and find_spec(f"{module}.metric"):
+        metric = getattr(importlib.import_module(f"{module}.metric"), "Metric", None)
+        own = getattr(metric, "main", name)  # `task_class` refuses a metric without one
+        if name != own:
+            raise UserError(f"record.metric: {name!r:.60} is not the main score of {task}, which is {own}")
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows

@@ -17,6 +17,7 @@ from elmo_bench.ledger.schema import check
 SCHEMA: Literal[3] = 3
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
 NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again, or an item
+MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME: if their dev curves are equal too
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Place = Annotated[str, Field(pattern=r"^(input|output)( \w[\w.+=-]*)?$")]
@@ -232,7 +233,8 @@ def _layers(epoch: Any) -> dict[str, set[int]]:
 class Copies:
     """Notices a run that a ledger has under several seeds or specs.
 
-    Training losses of two seeds always differ, where outcomes may agree by chance: on few or easy items.
+    Two seeds of a run never agree on every item, unless the data are few or easy, the head learned nothing (see MANY,
+    SOME and `_wrong`), or one epoch was enough, as for word senses. Their training losses always differ.
     """
 
     def __init__(self) -> None:
@@ -240,14 +242,36 @@ class Copies:
         self.layers: dict[str, Any] = {}  # `_layers` of a run, by hash
 
     def check(self, record: Record) -> None:
-        """Raise UserError if an earlier record of another run has the same attempt, or the same outcomes and losses."""
+        """Raise UserError if an earlier record of another run has the same attempt, or the same outcomes.
+
+        Where outcomes may agree by chance, the dev curves have to be the same too, and else the losses as well.
+        """
         for own in map(_layers, record["layer_weights"][:1]):
             if self.layers.setdefault(record["hash"], own) != own:
                 raise UserError("layer_weights: other places or layers than in another seed of the run")
-        run, losses = (record["hash"], record["seed"]), record["curves"].get("train_loss")
+        run, dev = (record["hash"], record["seed"]), record["curves"]["dev"]
+        wrong, rises, loss = _wrong(record), len(set(dev)) > 1, record["curves"].get("train_loss")
         traits: list[tuple[Any, ...]] = [("attempt", record["attempt"])]
-        if losses:
-            traits.append(("outcomes and losses", run[0], record["outcomes"], *losses))
+        if wrong >= MANY and rises:
+            traits.append(("outcomes", run[0], record["outcomes"]))
+        elif (wrong >= SOME and rises) or loss:
+            more = () if wrong >= SOME and rises else loss
+            traits.append(("outcomes and curves", run[0], record["outcomes"], *dev, *(more or ())))
         for trait in traits:
             if (other := self.known.setdefault(trait, run)) != run:
                 raise UserError(f"the same {trait[0]} as seed {other[1]} of {other[0]}, so one of the two is a copy")
+
+
+def _wrong(record: Record) -> float:
+    """About how many items are wrong; 0 if that tells nothing: nothing is right, or one answer is always given."""
+    scores: Any = record["scores"]
+    types = [item for split in scores.values() for item in split.get("by_type", {}).items()]
+    answered = [(kind, own) for kind, own in types if any(own.get(key) for key in ("correct", "guessed", "excess"))]
+    always = len({kind for kind, _ in answered}) == 1 and all(
+        own.get("correct") == own.get("gold") for _, own in answered
+    )
+    main = {split: own["overall"][record["metric"]] for split, own in scores.items()}
+    if always or not any(main.values()):
+        return 0
+    counts: Any = record["data"]["counts"]
+    return sum(counts[split] * (1 - score / 100) for split, score in main.items())

@@ -14,7 +14,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_stored, check_sums, compact, digest_of, formula
+from elmo_bench.ledger.outcomes import check_metric, check_stored, check_sums, compact, digest_of, formula
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import SCHEMA, Copies, Record, check_record
 
@@ -123,6 +123,8 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
             raise UserError(f"{run.outcomes.name} is not of this record")
         if copies is not None:
             copies.check(record)
+        if sums:
+            check_metric(record["metric"], run.task)
         if told:
             check_sums(*told, record["metric"], record["scores"])
     except UserError as error:

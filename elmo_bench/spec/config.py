@@ -159,6 +159,12 @@ def task_yaml(task: str) -> dict[str, Any]:
 
 def _plain(path: Path) -> dict[str, Any]:
     """The content of a yaml as plain data, interpolations unresolved. Raises UserError."""
+    return _plain_once(path, path.read_bytes() if path.is_file() else b"")
+
+
+@cache
+def _plain_once(path: Path, _: bytes) -> dict[str, Any]:
+    """Parsing an experiment's yaml would take a fifth of composing each run of it."""
     return OmegaConf.to_container(_loaded(path)[0])  # type: ignore[return-value]
 
 

@@ -10,14 +10,10 @@ import pytest
 from elmo_bench.base.downloads import Content, cache_folder
 from elmo_bench.base.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 OLD, NEW = b"the 1 2\n" * 1000, b"the 3 4\n" * 1000  # of one size
 ALWAYS = 0.0  # seconds after which a file counts as settled: at once
 NEVER = 1e12
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -2,23 +2,20 @@
 
 import os
 import re
-import shutil
 import sys
 import textwrap
 
 import pytest
 
-import elmo_bench.encoders
-import elmo_bench.tasks
+import elmo_bench
 from elmo_bench.__main__ import main
-from elmo_bench.base import include as include_module
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.rows import select
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from tests.runs import ROOT, printed, small
+from tests.runs import ROOT, printed, printed_folder, small
 
 ENCODER = printed("README.md", "encoders/length.py")
 YAML = printed("README.md", "conf/encoder/length.yaml")
@@ -27,18 +24,8 @@ YAML = printed("README.md", "conf/encoder/length.yaml")
 @pytest.fixture
 def include(tmp_path):
     """`--include` of a folder with a task and an encoder."""
-    mine = tmp_path / "mine"
-    shutil.copytree(ROOT / "tasks" / "pos", mine / "tasks" / "mytask", ignore=shutil.ignore_patterns("__pycache__"))
-    for path in (mine / "tasks" / "mytask").glob("*.py"):
-        path.write_text(path.read_text().replace("elmo_bench.tasks.pos", "elmo_bench.tasks.mytask"))
-    (mine / "conf" / "task").mkdir(parents=True)
-    text = (ROOT / "conf" / "task" / "pos.yaml").read_text().replace("name: pos", "name: mytask", 1)
-    (mine / "conf" / "task" / "mytask.yaml").write_text(text)
-    (mine / "encoders").mkdir()
-    (mine / "encoders" / "length.py").write_text(ENCODER)
-    (mine / "conf" / "encoder").mkdir()
-    (mine / "conf" / "encoder" / "length.yaml").write_text(YAML)
-    return ["--include", str(mine)]
+    printed_folder(tmp_path / "mine")
+    return ["--include", str(tmp_path / "mine")]
 
 
 def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
@@ -56,28 +43,20 @@ def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
     assert RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"])).label == "mix=last"
 
 
-@pytest.fixture
-def forgotten(monkeypatch):
-    """This process includes no folder, and forgets those that the test includes."""
-    monkeypatch.setattr("elmo_bench.base.include.folders", [])
-    for package in (elmo_bench.tasks, elmo_bench.encoders):
-        monkeypatch.setattr(package, "__path__", [*package.__path__])
-    return include_module.folders
-
-
 def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
-    include, tmp_path, forgotten, monkeypatch, capsys
+    include, tmp_path, forgotten, monkeypatch, refused
 ):
     others = [tmp_path / name for name in ("one", "two")]
     for other in others:
         (other / "conf").mkdir(parents=True)
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", os.pathsep.join(map(str, others)))
-    assert main(["score", *include, "no_task"]) == 2
-    assert "unknown task. Choose one of: classification, coref, deprel, mytask, ner," in capsys.readouterr().err
+    known = "classification, coref, deprel, mytask, ner,"
+    assert f"unknown task. Choose one of: {known}" in refused("score", *include, "no_task")
     assert forgotten == [tmp_path / "mine", *others]
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "none"))
-    assert main(["status"]) == 2
-    assert capsys.readouterr().err.startswith(f"elmo-bench: --include {tmp_path}/none: no folder with tasks/")
+    for folder, where in (([], f"$ELMO_BENCH_INCLUDE: {tmp_path}/none"), ([tmp_path], f"--include {tmp_path}")):
+        line = refused("status", *(f"--include={each}" for each in folder))
+        assert line.startswith(f"elmo-bench: {where}: no folder with tasks/, encoders/ or conf/.")
 
 
 def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tmp_path, forgotten, capsys):
@@ -112,15 +91,14 @@ def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tm
 
 @pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("name", ["tasks/ner/data.py", "encoders/hf.py", "conf/encoder/elmo.yaml"])
-def test_a_name_of_the_installation_is_refused(tmp_path, capsys, name):
+def test_a_name_of_the_installation_is_refused(tmp_path, refused, name):
     """Its own task, encoder or config would be read instead."""
     (path := tmp_path / name).parent.mkdir(parents=True)
     path.write_text("")
     (tmp_path / "encoders").mkdir(exist_ok=True)
     (tmp_path / "encoders" / "__init__.py").write_text("")
-    assert main(["--include", str(tmp_path), "status", "task=ner"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"elmo-bench: --include {tmp_path}: {name} has the name of ") and said.count("\n") == 1
+    said = f"elmo-bench: --include {tmp_path}: {name} has the name of "
+    assert refused("--include", tmp_path, "status", "task=ner").startswith(said)
     path.unlink()
     assert main(["--include", str(tmp_path), "status", "task=ner"]) == 0
 
@@ -149,15 +127,7 @@ def test_an_encoder_that_raises_shows_its_own_lines_and_no_others(include, tmp_p
     assert re.findall(r'File "(.*?)"', told) == [str(path)] * told.count('File "')
 
 
-def test_the_version_is_told(capsys):
+def test_the_version_is_told(capsys, refused):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"elmo-bench {elmo_bench.__version__}\n"
-    assert main(["rpeort"]) == 2
-    assert "unknown command 'rpeort' (did you mean 'report'?)" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("forgotten")
-def test_a_folder_without_tasks_encoders_and_configs_is_refused(tmp_path, capsys):
-    assert main(["--include", str(tmp_path), "status", "task=ner"]) == 2
-    said = f"elmo-bench: --include {tmp_path}: no folder with tasks/, encoders/ or conf/."
-    assert capsys.readouterr().err.startswith(said)
+    assert "unknown command 'rpeort' (did you mean 'report'?)" in refused("rpeort")

@@ -1,24 +1,22 @@
 """The benchmark against AllenNLP: the weights that both sides read, and the operations that it counts."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from elmo_bench.elmo.encoder import ElmoEncoder
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def as_scripts(monkeypatch):
-    """Scripts of a folder import each other by name."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+from tests.runs import ROOT
 
 
-def test_random_weights_are_a_published_file_and_the_same_each_time(tmp_path):
+@pytest.fixture
+def random_weights(monkeypatch):
+    """The script; scripts of a folder import each other by name."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import random_weights
 
+    return random_weights
+
+
+def test_random_weights_are_a_published_file_and_the_same_each_time(tmp_path, random_weights):
     options = random_weights.options(16, 8, 2, [[1, 4], [3, 8]], 4)
     for folder in ("a", "b"):
         random_weights.write(tmp_path / folder, options, seed=7)
@@ -27,9 +25,7 @@ def test_random_weights_are_a_published_file_and_the_same_each_time(tmp_path):
     np.testing.assert_array_equal(one, other)
 
 
-def test_the_published_shapes_have_their_published_sizes():
-    import random_weights
-
+def test_the_published_shapes_have_their_published_sizes(random_weights):
     def size(shape: str) -> int:
         options = random_weights.options(*random_weights.SHAPES[shape])
         return sum(int(np.prod(shape)) for _, shape in random_weights.shapes(options))
@@ -38,9 +34,8 @@ def test_the_published_shapes_have_their_published_sizes():
     assert [round(size(shape) / 1e6, 1) for shape in ("small", "medium", "original")] == [13.6, 28.0, 93.6]
 
 
-def test_operations_are_those_of_a_hand_count():
+def test_operations_are_those_of_a_hand_count(random_weights):
     import gemm
-    import random_weights
 
     options = random_weights.options(3, 2, 1, [[1, 5], [2, 7]], 4)
     # a step: gates [1, 4] @ [4, 12] and projection [1, 3] @ [3, 2], times 2 layers and 2 directions; T + 2 steps

@@ -16,13 +16,6 @@ from tests.runs import GOLDEN
 TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
 
 
-def refused(capsys, *arguments):
-    code = main(["cost", *arguments])
-    captured = capsys.readouterr()
-    assert code == 2 and captured.out == "" and captured.err.count("\n") == 1
-    return captured.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -33,8 +26,8 @@ def refused(capsys, *arguments):
         (["encoder=glove,none"], "encoder=none: has no frozen vectors. Choose another encoder."),
     ],
 )
-def test_a_mistake_is_one_line_before_anything_is_measured(capsys, tmp_path, arguments, said):
-    assert said in refused(capsys, *arguments, "--out", str(tmp_path / "costs"))
+def test_a_mistake_is_one_line_before_anything_is_measured(refused, tmp_path, arguments, said):
+    assert said in refused("cost", *arguments, "--out", str(tmp_path / "costs"))
     assert not (tmp_path / "costs").exists()
 
 
@@ -63,6 +56,6 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_child_that_fails_ends_in_its_own_words(capsys, tmp_path):
-    error = refused(capsys, "encoder=hf", f"encoder.name={tmp_path}", "--out", str(tmp_path / "costs"))
-    assert "no config.json there" in error
+def test_a_child_that_fails_ends_in_its_own_words(refused, tmp_path):
+    words = ("cost", "encoder=hf", f"encoder.name={tmp_path}", "--out", tmp_path / "costs")
+    assert "no config.json there" in refused(*words)

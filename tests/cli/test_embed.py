@@ -6,6 +6,7 @@ import os
 import resource
 import sys
 import threading
+from functools import partial
 
 import h5py
 import numpy as np
@@ -13,9 +14,9 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.elmo import embed as module
+from tests.elmo.recorded import SENTENCES, TOLERANCE
 from tests.runs import GOLDEN
 
-SENTENCES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
 TEXT = "".join(" ".join(sentence) + "\n" for sentence in SENTENCES)
 
 
@@ -34,22 +35,6 @@ def embed(tmp_path, monkeypatch, capfd):
     return embed
 
 
-@pytest.fixture
-def standard_input():
-    """`standard_input(text)`: what the process reads from then on."""
-    kept = os.dup(0)
-
-    def feed(text: str) -> None:
-        read, write = os.pipe()
-        os.dup2(read, 0)
-        os.close(read)
-        threading.Thread(target=lambda: [os.write(write, text.encode()), os.close(write)]).start()
-
-    yield feed
-    os.dup2(kept, 0)
-    os.close(kept)
-
-
 def arrays(path) -> dict[str, np.ndarray]:
     """Every numbered array of an output."""
     with h5py.File(path) as file:
@@ -64,7 +49,7 @@ def check(found: dict[str, np.ndarray], mode: str = "all", run: str = "stateless
         layers = recorded[f"s{number:02d}"].astype(np.float64)
         wanted = {"all": layers, "top": layers[-1], "average": layers.mean(axis=0)}[mode]
         assert (found[str(number)].dtype, found[str(number)].shape) == (np.float32, wanted.shape)
-        np.testing.assert_allclose(found[str(number)], wanted, atol=2e-5, rtol=0)
+        np.testing.assert_allclose(found[str(number)], wanted, atol=TOLERANCE, rtol=0)
 
 
 def test_a_limit_of_file_sizes_is_one_line(embed, tmp_path, monkeypatch):
@@ -119,8 +104,11 @@ def test_empty_lines_keep_their_number(embed, tmp_path, options):
     assert "in.txt: 3 empty lines, the first is line 1; their output has no tokens" in said
 
 
-def test_standard_input(embed, tmp_path, standard_input):
-    standard_input(TEXT)
+def test_standard_input(embed, tmp_path, request):
+    request.addfinalizer(partial(os.dup2, os.dup(0), 0))
+    (tmp_path / "text").write_text(TEXT, encoding="utf-8")
+    with (tmp_path / "text").open("rb") as text:
+        os.dup2(text.fileno(), 0)
     assert embed("-", "out.h5")[0] == 0
     check(arrays(tmp_path / "out.h5"))
 

@@ -38,12 +38,9 @@ def encoded(content):
 
 
 @pytest.fixture
-def site(monkeypatch, tmp_path):
+def site(online, monkeypatch, tmp_path):
     """The server, and small files in the place of those in the package; the checksums in the yaml are theirs."""
-    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
     monkeypatch.delenv("ELMO_BENCH_DATA", raising=False)
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(downloads, "PAUSES", ())
     monkeypatch.setattr(fetch, "SHIPPED", tmp_path / "package")
     (tmp_path / "gum.tar.gz").write_bytes(gum())
@@ -163,9 +160,8 @@ def test_a_member_of_an_archive_and_a_suite_without_public_files(site, fetched, 
         (["--root", "x", "--task", "nre"], f"unknown task 'nre'. Choose one of: {', '.join(TASKS)}."),
     ],
 )
-def test_mistakes_are_one_line(site, capsys, arguments, said):
-    assert main(["fetch", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"elmo-bench fetch: {said}")
+def test_mistakes_are_one_line(site, refused, arguments, said):
+    assert refused("fetch", *arguments).startswith(f"elmo-bench fetch: {said}")
 
 
 def test_offline_the_shipped_files_come(site, fetched, tmp_path, monkeypatch):

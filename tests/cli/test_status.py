@@ -129,11 +129,8 @@ def test_what_run_did_is_done(elmo_run, capsys):
         ([f"ledger={__file__}"], "is a file; give a folder"),
     ],
 )
-def test_a_mistake_is_one_line(options, said, capsys):
-    assert main(["status", *options]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("elmo-bench status: ")
-    assert said in line
+def test_a_mistake_is_one_line(options, said, refused):
+    assert said in refused("status", *options)
 
 
 def test_time_without_a_run_of_ones_own_is_that_of_the_published_run(tmp_path, capsys):

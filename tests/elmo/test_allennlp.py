@@ -1,6 +1,5 @@
 """The drop-in `Elmo` against figures recorded from AllenNLP 2.10.1 (tests/golden), and what old code relies on."""
 
-import json
 import warnings
 from pathlib import Path
 
@@ -9,14 +8,11 @@ import pytest
 import torch
 
 from elmo_bench import Elmo, ElmoEncoder, batch_to_ids
+from tests.elmo.recorded import CASES, SENTENCES, TOLERANCE, elmo, first
 from tests.runs import GOLDEN
 
-FILES = GOLDEN / "options.json", str(GOLDEN / "weights.hdf5")
-CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
-FIRST, SECOND = ([CASES["sentences"][n] for n in batch] for batch in CASES["batches"][:2])
+FIRST, SECOND = ([SENTENCES[n] for n in batch] for batch in CASES["batches"][:2])
 IDS = batch_to_ids(FIRST)
-TOLERANCE = 2e-5
-
 MODULE = np.load(GOLDEN.parent / "elmo_module.npz")
 ODD = np.load(GOLDEN.parent / "elmo_ids.npz")
 CALLS = {
@@ -28,14 +24,6 @@ CALLS = {
     "four_dimensions": ({}, IDS.view(2, 2, *IDS.shape[1:])),
     "empty_row": ({}, IDS * torch.tensor([1, 0, 1, 1])[:, None, None]),
 }
-
-
-def elmo(**options) -> Elmo:
-    return Elmo(*FILES, **{"num_output_representations": 1, "dropout": 0, **options})
-
-
-def first(output) -> torch.Tensor:
-    return output["elmo_representations"][0].detach()
 
 
 def is_recorded(output, name: str, recorded=MODULE) -> None:
@@ -111,8 +99,7 @@ def test_the_mix_under_its_old_names_is_all_that_is_trained():
     names = [f"scalar_mix_0.{name}" for name in ("gamma", *(f"scalar_parameters.{n}" for n in range(3)))]
     module = elmo()
     assert {name: tuple(value.shape) for name, value in module.named_parameters()} == dict.fromkeys(names, (1,))
-    first_of = module(IDS)["elmo_representations"][0]
-    first_of.sum().backward()
+    module(IDS)["elmo_representations"][0].sum().backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in module.parameters())
     fixed = elmo(scalar_mix_parameters=[1.0, 2.0, 0.5])
     assert not any(parameter.requires_grad for parameter in fixed.parameters())

@@ -10,11 +10,9 @@ import torch
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.chars import batch_ids
+from tests.elmo.recorded import CASES, SENTENCES, TOLERANCE
+from tests.runs import GOLDEN
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "bilm"
-CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
-SENTENCES = CASES["sentences"]
-TOLERANCE = 2e-5  # the recorded float32 is itself within 4.4e-6 of float64
 SETS = pytest.mark.parametrize("name", ["bilm", "bilm2"])  # shapes and contents: tests/golden/README.md
 
 
@@ -56,16 +54,6 @@ def test_stateful_layers_are_the_recorded_ones(name):
     for batch in batches:
         layers = encoder.encode([sentences[n] for n in batch], markers=True)
         are_recorded(layers, np.load(folder / "expected_stateful.npz"), batch)
-
-
-def test_stateful_rows_outlive_a_smaller_call():
-    encoder = ElmoEncoder(weights=str(GOLDEN), stateful=True)
-    encoder.encode(SENTENCES[:4])
-    encoder.encode(SENTENCES[:1])
-    continued = encoder.encode(SENTENCES[4:8])[3]
-    again = ElmoEncoder(weights=str(GOLDEN), stateful=True)
-    again.encode(SENTENCES[:4])
-    torch.testing.assert_close(continued, again.encode(SENTENCES[4:8])[3], atol=5e-6, rtol=0)
 
 
 @pytest.mark.parametrize("kind", ["plain", "layer_norm"])

@@ -1,38 +1,23 @@
 """The drop-in `ElmoEmbedder` of AllenNLP 0.9 against the recorded figures of its network."""
 
-import json
-
 import numpy as np
 import pytest
 
 from elmo_bench import ElmoEmbedder, ElmoEncoder
 from elmo_bench.base.errors import UserError
-from tests.runs import GOLDEN
-
-FILES = GOLDEN / "options.json", GOLDEN / "weights.hdf5"
-CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
-SENTENCES = CASES["sentences"]
-RECORDED = np.load(GOLDEN / "expected_stateless.npz")
-TOLERANCE = 2e-5
+from tests.elmo.recorded import FILES, LAYERS, SENTENCES, TOLERANCE
 
 
-def is_recorded(found, number):
-    assert isinstance(found, np.ndarray)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, RECORDED[f"s{number:02d}"], atol=TOLERANCE, rtol=0)
-
-
-@pytest.fixture(scope="module")
-def embedder():
-    return ElmoEmbedder(*FILES)
-
-
-def test_every_call_gives_the_recorded_layers(embedder):
-    is_recorded(embedder.embed_sentence(SENTENCES[0]), 0)
-    for number, found in enumerate(embedder.embed_batch(SENTENCES[:4])):
-        is_recorded(found, number)
-    for number, found in enumerate(embedder.embed_sentences(iter(SENTENCES), batch_size=5)):
-        is_recorded(found, number)
+def test_every_call_gives_the_recorded_layers():
+    embedder = ElmoEmbedder(*FILES)
+    for call in (
+        [embedder.embed_sentence(SENTENCES[0])],
+        embedder.embed_batch(SENTENCES[:4]),
+        embedder.embed_sentences(iter(SENTENCES), batch_size=5),
+    ):
+        for found, wanted in zip(call, LAYERS, strict=False):
+            assert isinstance(found, np.ndarray) and found.dtype == np.float32
+            np.testing.assert_allclose(found, wanted, atol=TOLERANCE, rtol=0)
 
 
 def test_names_stand_for_files_and_mistakes_are_named():

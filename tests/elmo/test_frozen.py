@@ -10,16 +10,12 @@ import torch
 
 from elmo_bench import Elmo, ElmoEncoder, batch_to_ids
 from elmo_bench.elmo.frozen import frozen
+from tests.elmo.recorded import elmo
 from tests.runs import GOLDEN
 
-FILES = GOLDEN / "options.json", GOLDEN / "weights.hdf5"
 SENTENCES = [["A", "first", "sentence", "of", "six", "."], ["Two", "words"]]
 OTHERS = [["Words", "that", "none", "has", "seen", "yet", "."], ["Some", "more"]]
 IDS, OTHER_IDS = batch_to_ids(SENTENCES), batch_to_ids(OTHERS)
-
-
-def elmo(**options) -> Elmo:
-    return Elmo(*FILES, **{"num_output_representations": 1, "dropout": 0, **options})
 
 
 def first(module: Elmo, ids: torch.Tensor = IDS) -> torch.Tensor:

@@ -1,17 +1,14 @@
 """Outputs under the names of the TF-Hub module."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 
 from elmo_bench import ElmoEncoder, ScalarMix
+from tests.elmo.recorded import LAYERS, SENTENCES, TOLERANCE
 from tests.runs import GOLDEN
 
-CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
 NAMES = ["word_emb", "lstm_outputs1", "lstm_outputs2", "elmo", "default", "mask", "lengths"]
-TOLERANCE = 2e-5
 
 
 @pytest.fixture(scope="module")
@@ -20,22 +17,16 @@ def encoder() -> ElmoEncoder:
 
 
 def test_outputs_are_the_recorded_layers_and_zeros_behind(encoder):
-    recorded = np.load(GOLDEN / "expected_stateless.npz")
-    outputs = encoder.outputs(CASES["sentences"])
+    outputs = encoder.outputs(SENTENCES)
     assert list(outputs) == NAMES
-    longest = max(map(len, CASES["sentences"]))
+    longest = max(map(len, SENTENCES))
     assert outputs["word_emb"].shape == (12, longest, 16)
-    for row, sentence in enumerate(CASES["sentences"]):
-        wanted, length = recorded[f"s{row:02d}"], len(sentence)
+    for row, wanted in enumerate(LAYERS):
+        length = wanted.shape[1]
         assert outputs["lengths"][row] == length
         assert outputs["mask"][row].tolist() == [True] * length + [False] * (longest - length)
-        found = {
-            "word_emb": wanted[0, :, :16],
-            "lstm_outputs1": wanted[1],
-            "lstm_outputs2": wanted[2],
-            "elmo": wanted.mean(axis=0),
-        }
-        for name, values in found.items():
+        each = (wanted[0, :, :16], wanted[1], wanted[2], wanted.mean(axis=0))
+        for name, values in zip(NAMES, each, strict=False):
             np.testing.assert_allclose(outputs[name][row, :length], values, atol=TOLERANCE, rtol=0)
             assert not outputs[name][row, length:].any()
         np.testing.assert_allclose(outputs["default"][row], wanted.mean(axis=(0, 1)), atol=TOLERANCE, rtol=0)

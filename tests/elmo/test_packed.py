@@ -43,8 +43,7 @@ def test_every_number_of_rows_gives_what_the_module_gives(bilm, rows):
         expected, expected_last = BatchedBiLM(bilm).contextual(*arguments)
     for network in (BatchedBiLM(bilm), PackedBiLM(bilm, "float32")):
         found, last = network.contextual(*arguments)
-        for left, right in zip([*found, *last], [*expected, *expected_last], strict=True):
-            torch.testing.assert_close(left, right, atol=2e-6, rtol=0)
+        torch.testing.assert_close([*found, *last], [*expected, *expected_last], atol=2e-6, rtol=0)
 
 
 @pytest.mark.parametrize(("precision", "rms"), [("float32", 5e-6), ("bfloat16", 0.01), ("int8", 0.06)])
@@ -106,8 +105,7 @@ def test_without_torchs_private_operators_the_module_itself_runs(precision, tole
         encoder = ElmoEncoder(precision=precision)
     assert notes == ["ELMo: oneDNN's operators in torch are missing or differ, so it runs without packed weights"]
     assert isinstance(encoder.network, BatchedBiLM)
-    for left, right in zip(encoder.encode(sentences), expected, strict=True):
-        torch.testing.assert_close(left, right, atol=tolerance, rtol=0)
+    torch.testing.assert_close(encoder.encode(sentences), expected, atol=tolerance, rtol=0)
     with pytest.raises(UserError, match="precision=int8 runs on a CPU with oneDNN"):
         ElmoEncoder(precision="int8")
 
@@ -119,28 +117,19 @@ def test_an_unknown_precision_is_one_line(bilm):
         fastest(bilm, precision="fp8")
 
 
-def test_a_vector_depends_on_its_sentence_alone():
-    encoder = ElmoEncoder(weights=str(GOLDEN))
-    sentences = [[f"w{n % 7}", "of", f"x{n}"] * (1 + n % 9) for n in range(150)]
-    together = encoder.encode(sentences)
+def test_a_vector_depends_on_its_sentence_alone_and_on_no_number_of_cores():
+    encoder, sentences = ElmoEncoder(weights=str(GOLDEN)), [[f"w{n % 97}", "of", "x"] * (1 + n % 9) for n in range(150)]
+    together = {}
+    before = torch.get_num_threads()
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        together[threads] = encoder.encode(sentences)
+        assert torch.get_num_threads() == threads
+    torch.set_num_threads(before)
     backwards = ElmoEncoder(weights=str(GOLDEN)).encode(sentences[::-1])[::-1]
+    for found in (together[2], backwards):
+        torch.testing.assert_close(found, together[1], atol=1e-5, rtol=1e-6)
     for number in (0, 1, 8, 77, 149):
         alone = encoder.encode([sentences[number]])[0]
         assert alone.shape == (encoder.layers, len(sentences[number]), encoder.dim)
-        for found in (together[number], backwards[number]):
-            torch.testing.assert_close(found, alone, atol=1e-5, rtol=1e-6)
-
-
-def test_pools_on_several_cores_give_what_one_gives():
-    sentences = [[f"w{n % 97}", "of"] * (1 + n % 20) for n in range(100)]
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        expected = ElmoEncoder(weights=str(GOLDEN)).encode(sentences)
-        torch.set_num_threads(2)
-        found = ElmoEncoder(weights=str(GOLDEN)).encode(sentences)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-    for left, right in zip(found, expected, strict=True):
-        torch.testing.assert_close(left, right, atol=5e-6, rtol=0)
+        torch.testing.assert_close(together[1][number], alone, atol=1e-5, rtol=1e-6)

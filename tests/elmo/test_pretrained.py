@@ -16,6 +16,7 @@ from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import TABLE, locate, resolve_file
 from elmo_bench.elmo.weights import load_bilm, load_files
 from elmo_bench.encoders.static import load_static
+from tests.encoders.test_cove import Harmful
 from tests.loopback import loopback
 from tests.runs import GOLDEN
 
@@ -28,12 +29,8 @@ BASES = ("https://allennlp.s3.amazonaws.com", "https://s3-us-west-2.amazonaws.co
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def site(online, monkeypatch):
     """A mirror that has `small`, with the little biLM of the recorded figures in its place."""
-    monkeypatch.delenv("ELMO_BENCH_OFFLINE")
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with loopback() as site:
         monkeypatch.setenv("ELMO_BENCH_MIRROR", f"{site.address}/copy")
         site.files |= {
@@ -46,7 +43,6 @@ def site(tmp_path, monkeypatch):
 def fails(call, *arguments) -> str:
     with pytest.raises(UserError) as raised:
         call(*arguments)
-    assert "\n" not in str(raised.value)
     return str(raised.value)
 
 
@@ -128,13 +124,9 @@ def test_weights_without_a_projection_are_known_as_such(tmp_path, lacking):
 
 
 def test_nothing_is_executed(tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return (Path.touch, (tmp_path / "sprung",))
-
     shutil.copy(GOLDEN / "options.json", tmp_path)
     for name in ("weights.hdf5", "weights.safetensors", "pytorch_model.bin"):
-        (tmp_path / name).write_bytes(pickle.dumps(Trap()))
+        (tmp_path / name).write_bytes(pickle.dumps(Harmful(tmp_path / "sprung")))
         assert "not a readable" in fails(load_bilm, str(tmp_path / name))
     assert not (tmp_path / "sprung").exists()
 

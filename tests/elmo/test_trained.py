@@ -1,19 +1,15 @@
 """`requires_grad=True`: a step of training as recorded from AllenNLP, and nothing stale."""
 
-import json
-
 import numpy as np
 import torch
 
 from elmo_bench import Elmo, batch_to_ids
+from tests.elmo.recorded import CASES, SENTENCES, TOLERANCE, elmo
 from tests.runs import GOLDEN
 
-FILES = GOLDEN / "options.json", GOLDEN / "weights.hdf5"
-CASES = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))
-IDS = batch_to_ids([CASES["sentences"][n] for n in CASES["batches"][0]])
+IDS = batch_to_ids([SENTENCES[n] for n in CASES["batches"][0]])
 RECORDED = dict(np.load(GOLDEN.parent / "elmo_trained.npz"))
 AFTER = torch.from_numpy(RECORDED.pop("representations"))
-TOLERANCE = 2e-5
 
 
 def recorded_state() -> dict[str, torch.Tensor]:
@@ -51,16 +47,12 @@ def recorded_state() -> dict[str, torch.Tensor]:
 STATE = recorded_state()
 
 
-def elmo(**options) -> Elmo:
-    return Elmo(*FILES, **{"num_output_representations": 2, "dropout": 0, **options})
-
-
 def both(module: Elmo) -> torch.Tensor:
     return torch.stack(module(IDS)["elmo_representations"]).detach()
 
 
 def test_trained_weights_give_what_they_gave_in_the_original():
-    module = elmo(requires_grad=True)
+    module = elmo(num_output_representations=2, requires_grad=True)
     before = both(module)
     assert str(module.load_state_dict(STATE)) == "<All keys matched successfully>"
     torch.testing.assert_close(both(module), AFTER, atol=TOLERANCE, rtol=0)
@@ -74,7 +66,7 @@ def test_trained_weights_give_what_they_gave_in_the_original():
 
 def test_a_step_of_training_is_the_recorded_one():
     """Rows of different lengths; the recorded weights are the first ones less 10 times the gradients."""
-    module, recorded = elmo(requires_grad=True), elmo(requires_grad=True)
+    module, recorded = (elmo(num_output_representations=2, requires_grad=True) for _ in range(2))
     recorded.load_state_dict(STATE)
     before = {name: value.clone() for name, value in module.state_dict().items()}
     loss = torch.zeros(())

@@ -12,6 +12,7 @@ from elmo_bench.encoders import static
 from elmo_bench.encoders.binary_vectors import read_fasttext
 from elmo_bench.encoders.static import load_static
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 GOLDEN = Path(__file__).parents[1] / "golden" / "fasttext"
 RECORDED = np.load(GOLDEN / "vectors.npz")
 SEEN, UNSEEN = RECORDED["seen"].tolist(), RECORDED["unseen"].tolist()
@@ -23,11 +24,6 @@ def original(words=WORDS, vectors=VECTORS, *, end=b"\n"):
     """As word2vec.c writes it."""
     lines = (word.encode() + b" " + row.tobytes() + end for word, row in zip(words, vectors, strict=True))
     return b"%d %d\n" % vectors.shape + b"".join(lines)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["with new lines", "without"])
@@ -58,10 +54,8 @@ def test_word2vec_is_read_as_it_was_written(tmp_path, monkeypatch, name, end):
 )
 def test_a_malformed_word2vec_file_is_one_line(tmp_path, content, said):
     (tmp_path / "v.bin").write_bytes(content)
-    with pytest.raises(UserError, match=said) as error:
+    with pytest.raises(UserError, match=f"^{tmp_path}/v.bin: .*{said}"):
         load_static(str(tmp_path / "v.bin"))
-    assert str(error.value).startswith(f"{tmp_path / 'v.bin'}: ")
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["skipgram", "classifier", "plain"])
@@ -99,10 +93,8 @@ def test_unseen_words_get_rows_and_known_words_keep_theirs(monkeypatch):
 )
 def test_a_malformed_fasttext_model_is_one_line(tmp_path, change, said):
     (tmp_path / "v.bin").write_bytes(change((GOLDEN / "skipgram.bin").read_bytes()))
-    with pytest.raises(UserError, match=said) as error:
+    with pytest.raises(UserError, match=f"^{tmp_path}/v.bin: .*{said}"):
         load_static(str(tmp_path / "v.bin"), keep=["the"])
-    assert str(error.value).startswith(f"{tmp_path / 'v.bin'}: ")
-    assert "\n" not in str(error.value)
 
 
 def test_a_quantised_model_is_refused_with_a_reason(tmp_path):

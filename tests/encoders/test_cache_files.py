@@ -148,9 +148,8 @@ def test_where_nothing_can_be_written_auto_keeps_layers_in_memory_and_disk_says_
     assert "kept in memory" in said
     assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
     assert sorted(encoder.asked) == sorted(TEXTS)
-    with pytest.raises(UserError, match=str(folder)) as error:
+    with pytest.raises(UserError, match=str(folder)):
         LayerStore(WordEncoder(checksum="other"), mode="disk", folder=folder).fill(TEXTS)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("mode", ["disk", "ram"])

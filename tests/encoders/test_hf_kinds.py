@@ -13,13 +13,8 @@ transformers = pytest.importorskip("transformers")
 TEXTS = [("un", "believable", "a"), ("Anna",), ("a", "\x07", "unbelievable", "b", "a")]
 SIZES = {
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
-    "llama": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-              "max_position_embeddings": 32},
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
-    "roberta": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-                "max_position_embeddings": 34},
-}  # fmt: skip
-CAUSAL = {"gpt2", "llama"}
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +37,7 @@ def folders(tmp_path_factory):
 
 def by_hand(folder, words, pooling):
     """transformers alone, a sentence at a time, word by word: [L, T, D]."""
-    tokeniser, model = (
-        transformers.AutoTokenizer.from_pretrained(folder),
-        transformers.AutoModel.from_pretrained(folder),
-    )
+    tokeniser, model = (kind.from_pretrained(folder) for kind in (transformers.AutoTokenizer, transformers.AutoModel))
     coded = tokeniser(list(words), is_split_into_words=True)
     with torch.no_grad():
         output = model.eval()(torch.tensor([coded["input_ids"]]), output_hidden_states=True)
@@ -64,7 +56,7 @@ def by_hand(folder, words, pooling):
 )
 def test_layers_are_those_of_transformers(folders, kind, pooling):
     encoder = HfEncoder(weights=str(folders[kind]), pooling=pooling)
-    wanted = pooling or ("last" if kind in CAUSAL else "first")
+    wanted = pooling or ("last" if kind == "gpt2" else "first")
     assert (encoder.pooling, encoder.layers, encoder.dim) == (wanted, 3, 16)
     for words, layers in zip(TEXTS, encoder.encode(TEXTS), strict=True):
         torch.testing.assert_close(layers, by_hand(folders[kind], words, wanted), atol=2e-5, rtol=0)
@@ -82,6 +74,5 @@ def test_a_tokeniser_that_does_not_number_words_is_refused(folders, tmp_path):
     for name in ("config.json", "model.safetensors"):
         shutil.copy(folders["bert"] / name, tmp_path)
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}')
-    with pytest.raises(UserError, match="its tokeniser does not number words") as error:
+    with pytest.raises(UserError, match="its tokeniser does not number words"):
         HfEncoder(weights=str(tmp_path))
-    assert "\n" not in str(error.value)

@@ -12,16 +12,12 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import static
 from elmo_bench.encoders.static import KNOWN, cache_folder, load_static, read_text
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 WORDS = ["the", "Paris", "paris", ". . .", "naïve"]
 VECTORS = np.arange(20, dtype=np.float32).reshape(5, 4) / 8 - 1
 TEXT = "".join(
     f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, VECTORS.tolist(), strict=True)
 ).encode()
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
 
 
 def _zip(path, members):
@@ -129,9 +125,8 @@ def test_an_unknown_name_lists_the_known_ones():
 def test_a_bad_line_is_named(tmp_path, text, message):
     path = tmp_path / "v.txt"
     path.write_bytes(text)
-    with pytest.raises(UserError, match=message) as caught:
+    with pytest.raises(UserError, match=message):
         load_static(str(path))
-    assert "\n" not in str(caught.value)
 
 
 def test_a_zip_of_several_files_and_a_missing_file_are_named(tmp_path):

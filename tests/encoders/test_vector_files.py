@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 from pathlib import Path
 
 import numpy as np
@@ -82,12 +83,8 @@ def test_a_malformed_file_is_one_clear_line(path, changes, message):
     present = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items() if tensor is not None}
     save_file(present, path, metadata={"about": about})
     for keep in (None, ["a", "new"]):
-        with pytest.raises(UserError) as caught:
+        with pytest.raises(UserError, match=f"^{path}: .*{re.escape(message)}"):
             load_static(str(path), keep)
-        text = str(caught.value)
-        assert text.startswith(f"{path}: ")
-        assert message in text
-        assert "\n" not in text
 
 
 @pytest.fixture(scope="module")

@@ -11,98 +11,52 @@ from elmo_bench.ledger import SCHEMA, Record, RunPaths, Spec, digest_of, run_has
 
 OUTCOMES = {"correct": np.array([1, 0, 1], dtype=bool), "guessed": np.array([0, 3, 255])}
 
-ATTEMPT = "0123456789abcdef" * 2
-
 
 def make_record(
-    *,
-    suite: str = "open",
-    task: str = "chunking",
-    encoder: str = "elmo",
-    seed: int = 0,
-    test: float = 50.0,
-    dev: float = 60.0,
-    settings: Mapping[str, Any] = {},
-    weights: str = "w1",
-    created: str = "2026-01-02T03:04:05+00:00",
-    attempt: str | None = None,
-    **changes,
-) -> Record:
+    *, suite: str = "open", task: str = "chunking", encoder: str = "elmo", seed: int = 0, test: float = 50.0,
+    dev: float = 60.0, settings: Mapping[str, Any] = {}, weights: str = "w1",
+    created: str = "2026-01-02T03:04:05+00:00", attempt: str | None = None, **changes,
+) -> Record:  # fmt: skip
     """A complete record of a run.
 
     `changes` replace top-level keys; different `settings` or `weights` give a different hash.
     """
+    usual = {"task.version": 1, "task.training.epochs": 10, "task.training.patience": 1, "hidden": [8, 4]}
     spec = Spec(
-        suite=suite,
-        task=task,
-        encoder=encoder,
-        size="cpu",
-        settings={
-            "task.version": 1,
-            "task.training.epochs": 10,
-            "task.training.patience": 1,
-            "hidden": [8, 4],
-            **settings,
-        },
+        suite=suite, task=task, encoder=encoder, size="cpu", settings={**usual, **settings},
         contents={"weights": weights, "data": "d1"},
-    )
-    record = Record(
-        schema=SCHEMA,
-        attempt="",
-        spec=spec,
-        hash=run_hash(spec),
-        seed=seed,
-        metric="f1",
-        formula="made-up",
-        selected_on="dev",
-        scores={
-            "dev": {"overall": {"f1": dev, "precision": 61.5}, "by_type": {"PER": {"f1": 70.0, "gold": 10}}},
-            "test": {"overall": {"f1": test, "precision": 51.5}},
-        },
-        layer_weights=[
-            {"input": {"weights": [0.5, 0.25, 0.25], "gamma": 1.0}},
-            {"input": {"weights": [0.25, 0.5, 0.25], "gamma": 2.0}},
-            {"input": {"weights": [0.5, 0.5, 0.0], "gamma": 2.5}},
-        ],
-        epochs={"run": 3, "best": 2},
-        curves={
-            "dev": [dev - 5.0, dev, dev - 1.0],
-            "train_loss": [2.5, 1.25, 1.0 / (1 + seed)],
-            "lr": [1e-3, 1e-3, 1e-3],
-            "seconds": [40.0, 41.5, 41.0],
-            "steps": [107, 107, 107],
-        },
-        parameters={"trainable": 123456, "frozen": 654321},
-        outcomes=digest_of(OUTCOMES),
-        data={"counts": {"train": 3394, "dev": 10, "test": 10}, "notes": [], "checks": {}},
-        cost={
-            "seconds": 90.0,
-            "cpu_seconds": 88.5,
-            "train_seconds": 70.0,
-            "train_cpu_seconds": 69.5,
-            "encode_seconds": 3.5,
-            "encode_cpu_seconds": 6.5,
-            "tokens_per_second": 12345.6,
-            "peak_memory_mib": 512.5,
-        },
-        kept={"file": f"seed{seed}/head.safetensors", "bytes": 1000},
-        environment={
-            "python": "3.11.7",
-            "platform": "Linux",
-            "cpu": "A processor",
-            "device": "cpu",
-            "threads": 2,
-            "precision": "float32",
-            "packages": {"torch": "2.13.0"},
-            "kernels": {"dropout": "c"},
-            "commit": "c" * 40,
-            "dirty": False,
-        },
-        created=created,
-    )
+    )  # fmt: skip
+    scores = {
+        "dev": {"overall": {"f1": dev, "precision": 61.5}, "by_type": {"PER": {"f1": 70.0, "gold": 10}}},
+        "test": {"overall": {"f1": test, "precision": 51.5}},
+    }
+    curves = {
+        "dev": [dev - 5.0, dev, dev - 1.0], "train_loss": [2.5, 1.25, 1.0 / (1 + seed)], "lr": [1e-3, 1e-3, 1e-3],
+        "seconds": [40.0, 41.5, 41.0], "steps": [107, 107, 107],
+    }  # fmt: skip
+    cost = {
+        "seconds": 90.0, "cpu_seconds": 88.5, "train_seconds": 70.0, "train_cpu_seconds": 69.5, "encode_seconds": 3.5,
+        "encode_cpu_seconds": 6.5, "tokens_per_second": 12345.6, "peak_memory_mib": 512.5,
+    }  # fmt: skip
+    environment = {
+        "python": "3.11.7", "platform": "Linux", "cpu": "A processor", "device": "cpu", "threads": 2,
+        "precision": "float32", "packages": {"torch": "2.13.0"}, "kernels": {"dropout": "c"}, "commit": "c" * 40,
+        "dirty": False,
+    }  # fmt: skip
+    mixes = [([0.5, 0.25, 0.25], 1.0), ([0.25, 0.5, 0.25], 2.0), ([0.5, 0.5, 0.0], 2.5)]
+    record: Any = {
+        "schema": SCHEMA, "attempt": "", "spec": spec, "hash": run_hash(spec), "seed": seed, "metric": "f1",
+        "formula": "made-up", "selected_on": "dev", "scores": scores,
+        "layer_weights": [{"input": {"weights": weights, "gamma": gamma}} for weights, gamma in mixes],
+        "epochs": {"run": 3, "best": 2}, "curves": curves, "parameters": {"trainable": 123456, "frozen": 654321},
+        "outcomes": digest_of(OUTCOMES),
+        "data": {"counts": {"train": 3394, "dev": 10, "test": 10}, "notes": [], "checks": {}}, "cost": cost,
+        "kept": {"file": f"seed{seed}/head.safetensors", "bytes": 1000}, "environment": environment,
+        "created": created,
+    }  # fmt: skip
     record |= changes
     record["attempt"] = attempt or digest([record["hash"], seed, created])[:32]
-    return record  # type: ignore[return-value, operator]
+    return record
 
 
 def store_record(ledger: Path, **changes) -> RunPaths:
@@ -123,16 +77,10 @@ def make_cost(
     """What `elmo-bench cost` writes; tokens a second by batch, one for each pass."""
     rates = rates or {"1": [1000.0, 1100.0, 900.0], "32": [4000.0, 4400.0, 3600.0]}
     return {
-        "schema": 2,
-        "encoder": encoder,
+        "schema": 2, "encoder": encoder, "text": "0" * 12, "tokens": 15166, "load_seconds": 0.2, "memory_mib": 51.0,
+        "parameters": 15_360_000, "created": "2026-11-23T01:35:47+00:00",
         "settings": settings or {"encoder.words": "static", "encoder.vectors": "v", "encoder.contextual": None},
         "contents": contents or {"vectors": "a" * 64},
         "environment": make_record()["environment"] | {"cpu": "Some CPU (X 2)"},  # type: ignore[operator]
-        "text": "0" * 12,
-        "tokens": 15166,
         "tokens_per_second": {size: [1.0] for size in ("1", "8", "32", "128")} | rates,
-        "load_seconds": 0.2,
-        "memory_mib": 51.0,
-        "parameters": 15_360_000,
-        "created": "2026-11-23T01:35:47+00:00",
-    }
+    }  # fmt: skip

@@ -6,16 +6,7 @@
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import (
-    CLUSTER,
-    PAIRS,
-    RunPaths,
-    of_split,
-    read_all,
-    read_outcomes,
-    slices_of,
-    write_record,
-)
+from elmo_bench.ledger import CLUSTER, PAIRS, RunPaths, of_split, read_all, read_outcomes, slices_of, write_record
 from elmo_bench.ledger.outcomes import check_sums, formula
 from elmo_bench.spec.config import suite_tasks
 from tests.ledger.make_golden import GOLDEN, PROBES

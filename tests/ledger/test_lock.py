@@ -4,12 +4,12 @@ import os
 import platform
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from elmo_bench.ledger import HeldElsewhere, RunPaths, holder_of, run_lock
 from tests.ledger.records import make_record
+from tests.runs import ROOT
 
 HOLD = """
 import sys
@@ -30,8 +30,7 @@ def paths(tmp_path):
 def holder(paths):
     """Another process that holds the lock until it is killed."""
     command = [sys.executable, "-c", HOLD, str(paths.ledger)]
-    root = Path(__file__).parents[2]
-    with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
         yield process
         process.kill()

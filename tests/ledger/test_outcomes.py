@@ -95,16 +95,40 @@ def test_what_contradicts_itself_is_refused(change, said):
         check_stored(STORED | change)
 
 
-def test_two_seeds_with_equal_outcomes_and_losses_are_one_run(make_record):
-    """Equal outcomes alone are chance, as where all is right."""
-    copies = Copies()
-    first, second, other = (make_record(seed=seed, outcomes="0" * 64) for seed in range(3))
-    for record, losses in ((first, [2.0, 1.0]), (second, [2.0, 1.5]), (other, [2.0, 1.0])):
-        record["curves"]["train_loss"] = losses
+@pytest.mark.parametrize(
+    ("predicted", "curve", "same", "copied"),
+    [
+        ("aba" * 40, [50.0, 60.0, 59.0], False, "outcomes"),  # 160 wrong items
+        ("aba" * 40, [60.0], False, ""),  # one epoch may be all that there is, as for word senses
+        ("aba" * 40, [60.0, 60.0, 60.0], True, ""),  # nothing was learned
+        ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], True, "outcomes and curves"),  # 52
+        ("aba" * 13 + "aab" * 27, [50.0, 60.0, 59.0], False, ""),
+        ("aba" * 13 + "aab" * 27, [60.0], True, ""),  # one epoch
+        ("aba" * 4 + "aab" * 36, [50.0, 60.0, 59.0], True, ""),  # 16: easy
+        ("aab" * 40, [50.0, 100.0, 100.0], True, ""),  # all right
+        ("a" * 120, [50.0, 66.0, 65.0], True, ""),  # one answer to everything
+        ("c" * 120, [0.0, 0.0, 0.0], True, ""),  # nothing right
+    ],
+)
+def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_record, predicted, curve, same, copied):
+    """Of 240 items on dev and test, ever fewer are wrong; the losses differ, the dev curves are the `same` or not."""
+    copies, gold = Copies(), "aab" * 40
+    counts = {kind: {"guessed": predicted.count(kind), "gold": gold.count(kind)} for kind in "abc"}
+    for kind in "abc":
+        counts[kind]["correct"] = sum(one == other == kind for one, other in zip(predicted, gold, strict=True))
+    right = sum(own["correct"] for own in counts.values()) / 1.2
+    scored = {"overall": {"f1": right}, "by_type": counts}
+    own = {"scores": {"dev": scored, "test": scored}}
+    first, second = (make_record(seed=seed, outcomes="0" * 64, **own) for seed in (0, 1))
+    for record in (first, second):
+        record["data"]["counts"] |= {"dev": 120, "test": 120}
+    first["curves"]["dev"], second["curves"]["dev"] = curve, curve if same else [49.0, *curve[1:]]
     copies.check(first)
-    copies.check(second)
-    with pytest.raises(UserError, match=r"^the same outcomes and losses as seed 0 of "):
-        copies.check(other)
+    if copied:
+        with pytest.raises(UserError, match=f"^the same {copied} as seed 0 of "):
+            copies.check(second)
+    else:
+        copies.check(second)
 
 
 def test_outcomes_of_another_run_are_not_written(store_record, make_record):

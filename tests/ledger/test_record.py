@@ -11,14 +11,11 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, read_record, record, write_record
 from tests.ledger.records import OUTCOMES
+from tests.runs import files
 
 TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
 
 MIX = {"weights": [0.5, 0.5], "gamma": 1.0}
-
-
-def files(folder):
-    return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
 def test_every_key_is_documented_and_present(make_record):
@@ -43,7 +40,7 @@ def test_round_trip(make_record, tmp_path):
     assert outcomes["correct"].tolist() == [True, False, True]
     assert outcomes["guessed"].tolist() == [0, 3, 255]
     assert outcomes["guessed"].dtype == np.uint8
-    assert files(tmp_path) == ["seed0.json", "seed0.npz"]
+    assert files(paths.folder) == ["seed0.json", "seed0.npz"]
 
 
 @pytest.mark.parametrize(

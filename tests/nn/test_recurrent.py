@@ -1,4 +1,4 @@
-"""Recurrent layers against torch's own: bidirectional ones on packed texts, and the loop over time with LSTM cells."""
+"""Bidirectional layers against torch's own on packed texts. Other cells: tests/tasks/test_srl_lstm.py and coref."""
 
 import pytest
 import torch
@@ -6,9 +6,8 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.nn import recurrent
-from elmo_bench.nn.recurrence import Lstm, recur
 from elmo_bench.nn.recurrent import BiGru, BiLstm
-from tests.compiler import needs_compiler
+from tests.nn.test_compiled import needs_compiler
 
 LENGTHS = torch.tensor([7, 1, 4, 7])
 MASK = torch.arange(7)[None] < LENGTHS[:, None]
@@ -45,34 +44,3 @@ def test_it_equals_a_packed_one_and_never_reads_padding(kind, torchs, in_c, monk
     (expected * weights).sum().backward()
     for own, other in [(first, second), *pairs]:
         torch.testing.assert_close(own.grad, other.grad, atol=1e-10, rtol=1e-10)
-
-
-def ours(torchs, x, mask):
-    """The layer with torch's parameters, whose gates come as i, f, g, o."""
-    layers, hidden = (torchs.forwards, torchs.backwards), torchs.dim // 2
-
-    def ordered(parameter):
-        i, f, g, o = parameter.split(hidden)
-        return torch.cat([g, i, f, o])
-
-    weight = torch.cat([ordered(layer.weight_ih_l0) for layer in layers])
-    bias = torch.cat([ordered(layer.bias_ih_l0 + layer.bias_hh_l0) for layer in layers])
-    recurrent = torch.stack([ordered(layer.weight_hh_l0) for layer in layers])
-    return recur(Lstm, x, mask, weight=weight, bias=bias, recurrent=recurrent, backwards=(False, True))
-
-
-@pytest.mark.parametrize("lengths", [(5, 2, 3), (5, 5, 5), (1, 1, 1)])
-def test_lstm_cells_equal_torchs_layer(lengths):
-    torch.manual_seed(0)
-    layer = BiLstm(6, 4).double()
-    x = torch.randn(3, max(lengths), 6, dtype=torch.double, requires_grad=True)
-    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-    found, expected = ours(layer, x, mask), layer(x, mask)
-    torch.testing.assert_close(found, expected, atol=1e-10, rtol=0)
-    inputs, weights = [x, *layer.parameters()], torch.randn_like(expected)
-    for own, other in zip(
-        torch.autograd.grad((found * weights).sum(), inputs),
-        torch.autograd.grad((expected * weights).sum(), inputs),
-        strict=True,
-    ):
-        torch.testing.assert_close(own, other, atol=1e-10, rtol=1e-10)

@@ -166,12 +166,8 @@ def test_an_encoded_text_that_does_not_fit_is_one_line(corpus, tmp_path):
 
 
 def test_a_pass_has_every_sentence_once_and_rows_are_read_from_both_ends(corpus):
-    text = replace(
-        encode(corpus, 7),
-        tokens=np.arange(2, 12, dtype=np.int32),
-        starts=np.array([0, 3, 4, 7, 10]),
-        targets=np.arange(12, dtype=np.int32),
-    )
+    numbers = np.arange(12, dtype=np.int32)
+    text = replace(encode(corpus, 7), tokens=numbers[2:], starts=np.array([0, 3, 4, 7, 10]), targets=numbers)
     assert isinstance(text, Encoded)
     batches = Batches(text, cells=9)
     assert sorted(np.concatenate(batches.plan(0)).tolist()) == [0, 1, 2, 3]

@@ -1,7 +1,6 @@
 """The network and the softmax of the training loop: layers, losses and gradients are those of the reference."""
 
 import copy
-import json
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from elmo_bench.pretraining.encode import OUTSIDE, Batches
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
 from elmo_bench.text.chars import words_ids
+from tests.elmo.recorded import SENTENCES as RECORDED
 from tests.pretraining.corpora import encoded
 from tests.runs import GOLDEN
 
@@ -35,15 +35,14 @@ def one_batch(tmp_path, sentences):
 def test_the_loss_is_that_of_the_recorded_layers(tmp_path):
     """AllenNLP's layers of the golden weights, and a cross-entropy in float64."""
     recorded = np.load(GOLDEN / "expected_stateless.npz")
-    sentences = json.loads((GOLDEN / "sentences.json").read_text(encoding="utf-8"))["sentences"]
-    text, batch = one_batch(tmp_path, sentences)
+    text, batch = one_batch(tmp_path, RECORDED)
     torch.manual_seed(0)
     model = LanguageModel(load_bilm(str(GOLDEN))[0], words=len(text.vocabulary))
     x, targets = features(model, batch, bfloat16=False)
     mean, rows = cross_entropy(x, model.softmax.weight, model.softmax.bias, targets)
-    tops, losses = x.view(2, -1, len(sentences), x.shape[1]), rows.view(2, -1, len(sentences))
+    tops, losses = x.view(2, -1, len(RECORDED), x.shape[1]), rows.view(2, -1, len(RECORDED))
     weight, expected = model.softmax.weight.detach().double(), [[], []]
-    for number, sentence in enumerate(sentences):
+    for number, sentence in enumerate(RECORDED):
         inner, markers = (recorded[f"s{number:02d}{part}"][2] for part in ("", "_markers"))
         layer = torch.tensor(np.concatenate([markers[:1], inner, markers[1:]])).double()
         ids = torch.tensor(text.vocabulary.ids(["<S>", *sentence, "</S>"]))
@@ -95,8 +94,7 @@ def test_layers_and_gradients_are_those_of_the_reference(tmp_path, clips):
         (top * weights).sum().backward()
         results.append([top[inside].detach(), *(parameter.grad for parameter in model.bilm.parameters())])
     assert (results[0][0].abs() <= 2 * clips[1]).all()
-    for ours, theirs in zip(*results, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(*results, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -126,9 +124,7 @@ def softmax():
 
 def check_gradients(ours, theirs, parameters):
     torch.testing.assert_close(ours, theirs)
-    pairs = zip(torch.autograd.grad(2 * ours, parameters), torch.autograd.grad(2 * theirs, parameters), strict=True)
-    for mine, wanted in pairs:
-        torch.testing.assert_close(mine, wanted)
+    torch.testing.assert_close(*(torch.autograd.grad(2 * loss, parameters) for loss in (ours, theirs)))
 
 
 def test_the_full_softmax_is_pytorchs():

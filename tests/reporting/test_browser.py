@@ -1,7 +1,6 @@
 """The page in a headless Chromium: nothing goes wrong, nothing is asked for, sorting and filtering work."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,6 @@ from elmo_bench.cli import report
 from tests.reporting.ledgers import full
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 180_000  # milliseconds; the machine may have much else to do
 MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"
@@ -111,16 +109,11 @@ def test_the_filter_and_what_is_open_are_in_the_address(page):
 
 
 @pytest.mark.parametrize("width", [390, 1000, 1600])
-def test_nothing_of_table_1_is_cut_off(page, width):
+def test_nothing_of_table_1_and_of_its_picture_is_cut_off(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("#table1-open .scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
     assert page.locator("#open-table1 thead").is_visible() == (width > 390)  # on a phone each cell has its heading
-
-
-@pytest.mark.parametrize("width", [390, 1000])
-def test_the_picture_is_whole_on_a_phone_too(page, width):
-    page.set_viewport_size({"width": width, "height": 900})
     shown = [page.locator(f"#figure-open-gains .{kind}") for kind in ("narrow", "wide")]
     assert [each.is_visible() for each in shown] == [width == 390, width != 390]
     assert all(each.evaluate("each => each.scrollWidth <= each.clientWidth") for each in shown)

@@ -10,18 +10,16 @@ from elmo_bench.reporting.rows import Row
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
-from tests.reporting.ledgers import add, default, stuck, texts
+from tests.reporting.ledgers import default, fill, stuck, texts
 
 TABLE1 = Experiment.load("table1")
 
 
 def test_an_encoder_is_ranked_if_it_is_converged_on_every_task(tmp_path, compared):
-    for seed in (0, 1, 2):
-        for task in ("ner", "snli"):
-            for encoder in ("glove", "elmo", "none"):
-                add(tmp_path, task, encoder, seed, lift=0.1 if encoder == "elmo" else 0)
-        add(tmp_path, "ner", "mybert", seed)
-        add(tmp_path, "ner", "random", seed)
+    fill(tmp_path, "ner snli", "glove none", seeds=3)
+    fill(tmp_path, "ner snli", "elmo", seeds=3, lift=0.1)
+    fill(tmp_path, "ner", "mybert random", seeds=3)
+    for seed in range(3):
         stuck(tmp_path, "snli", "random", seed)
     own, gain = compared()
     every = cards.cards(TABLE1, encoders.picked(TABLE1, own, gain), gain, [])

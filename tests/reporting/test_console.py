@@ -11,7 +11,7 @@ from elmo_bench.reporting.console import Row, ending, overviews
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import make_record
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import add, fill
 
 
 def cells(table):
@@ -33,9 +33,7 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
 
 
 def test_a_sweep_over_data_of_ones_own_says_what_is_known_of_them_once(tmp_path):
-    made = [
-        add(tmp_path, "classification", encoder, seed, suite="mine") for encoder in ("none", "elmo") for seed in (0, 1)
-    ]
+    made = fill(tmp_path, "classification", "none elmo", seeds=2, suite="mine")
     for record in made:
         record["data"]["notes"] = ["2 labels: a (3), b (1)", f"encoder of {record['spec']['encoder']}"]
         record["scores"]["test"]["overall"]["macro_f1"] = 40.0 + record["seed"]
@@ -99,21 +97,26 @@ def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):
     assert "elmo-bench report" in text
 
 
-def test_nothing_is_published_of_another_suite(publish):
+@pytest.mark.parametrize(
+    ("options", "ledger", "said"),
+    [
+        ("suite=paper encoder=glove", None,
+         ["sweep task=ner suite=paper encoder=glove,elmo seed=0,1,2", "compare elmo glove --suite paper"]),
+        ("task=tagging data.file=some/where/visits data.tags=entities encoder=glove suite.name=x", None,
+         ["sweep task=tagging data.file=some/where/visits data.tags=entities suite.name=x encoder=glove,elmo seed=",
+          "compare elmo glove --suite x"]),
+        ("encoder=elmo size=paper ledger=demo/runs", Path("demo/runs"),
+         ["sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo", "compare elmo glove --ledger demo/runs"]),
+        ("encoder=elmo place=both", Path("demo/runs"),
+         ["elmo-bench report --ledger demo/runs --out demo/runs-report "]),
+    ],
+)  # fmt: skip
+def test_the_next_commands_are_about_the_same_data_ledger_and_size(publish, options, ledger, said):
     publish(row("elmo", 40.0), row("glove", 33.0))
-    options = ["suite=paper", "encoder=glove"]
-    text = "\n".join(ending(run(*options), options=options))
-    assert "published" not in text
-    assert "sweep task=ner suite=paper encoder=glove,elmo seed=0,1,2" in text
-    assert "--suite paper" in text
-
-
-def test_after_a_run_on_data_of_ones_own_the_next_command_names_the_file(publish):
-    publish(row("glove", 33.0))
-    options = ["task=tagging", "data.file=some/where/visits", "data.tags=entities", "encoder=glove", "suite.name=x"]
-    text = "\n".join(ending(run(*options), options=options))
-    own = "sweep task=tagging data.file=some/where/visits data.tags=entities suite.name=x encoder=glove,elmo seed=0,1,2"
-    assert own in text and "compare elmo glove --suite x" in text
+    made = run(*(option for option in options.split() if not option.startswith("ledger=")))
+    text = "\n".join(ending(made, *([ledger] if ledger else []), options=options.split()))
+    assert all(each in text for each in said)
+    assert "suite" not in options or "published" not in text  # of another suite
 
 
 def test_the_next_commands_have_the_included_folders(publish, tmp_path, monkeypatch):
@@ -122,13 +125,3 @@ def test_the_next_commands_have_the_included_folders(publish, tmp_path, monkeypa
     lines = [*ending(run("encoder=elmo"), options=["encoder=elmo", "suite.weights=../my elmo", "seed=3"])]
     assert f"elmo-bench --include {tmp_path} sweep task=ner 'suite.weights=../my elmo' encoder=" in lines[-2]
     assert f"elmo-bench --include {tmp_path} compare elmo glove" in lines[-1]
-
-
-def test_the_next_commands_are_about_the_same_ledger_and_size(publish):
-    publish(row("glove", 33.0))
-    options = ["encoder=elmo", "size=paper", "ledger=demo/runs"]
-    text = "\n".join(ending(run(*options[:-1]), Path("demo/runs"), options=options))
-    assert "sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo" in text
-    assert "compare elmo glove --ledger demo/runs" in text
-    text = "\n".join(ending(run("encoder=elmo", "place=both"), Path("demo/runs")))
-    assert "elmo-bench report --ledger demo/runs --out demo/runs-report " in text

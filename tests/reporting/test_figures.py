@@ -13,7 +13,7 @@ from elmo_bench.reporting import variants
 from elmo_bench.reporting.canvas import Drawing, chart, log_ticks, look
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.experiments import Experiment
-from tests.reporting.ledgers import add, stuck, today
+from tests.reporting.ledgers import fill, stuck, today
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +21,8 @@ def figures(tmp_path_factory, board):
     """By stem; of two tasks with less data, one of them on two data sets, in two versions and sizes."""
     ledger = tmp_path_factory.mktemp("runs")
     for task, options in (("squad", {}), ("ner", {}), ("ner", {"version": 99, "size": "paper", "data": "other"})):
-        for encoder in ("glove", "elmo"):
-            for fraction in (1.0, 0.1):
-                for seed in (0, 1):
-                    add(ledger, task, encoder, seed, train_fraction=fraction, **options)
+        for fraction in (1.0, 0.1):
+            fill(ledger, task, "glove elmo", seeds=2, train_fraction=fraction, **options)
     return {figure.stem: figure for figure in board(ledger).figures}
 
 
@@ -56,10 +54,9 @@ def test_every_encoder_has_one_colour_and_marker():
 
 
 def test_gains_that_are_not_converged_are_not_drawn(tmp_path, board):
+    fill(tmp_path, "squad ner", "glove", seeds=2)
+    fill(tmp_path, "squad", "elmo", seeds=2)
     for seed in (0, 1):
-        for task in ("squad", "ner"):
-            add(tmp_path, task, "glove", seed)
-        add(tmp_path, "squad", "elmo", seed)
         stuck(tmp_path, "ner", "elmo", seed)
     [gains] = [figure for figure in board(tmp_path).figures if figure.stem == "open-gains"]
     assert "not drawn, since not converged: Named entities" in gains.svg
@@ -68,12 +65,11 @@ def test_gains_that_are_not_converged_are_not_drawn(tmp_path, board):
 
 
 def test_a_figure_of_variants_has_dots_in_a_band_and_says_how_many_differences_hold(tmp_path, compared):
-    for seed in (0, 1, 2):
-        add(tmp_path, "snli", "elmo", seed)
-        add(tmp_path, "snli", "elmo", seed, place="input", lift=-0.2)
-        add(tmp_path, "snli", "elmo", seed, place="output")
+    fill(tmp_path, "snli ner", "elmo", seeds=3)
+    fill(tmp_path, "snli", "elmo", seeds=3, place="input", lift=-0.2)
+    fill(tmp_path, "snli", "elmo", seeds=3, place="output")
+    for seed in range(3):
         stuck(tmp_path, "ner", "elmo", seed, place="output")
-        add(tmp_path, "ner", "elmo", seed)
     tables, [figure] = variants.made(Experiment.load("table3"), "open", *compared())
     assert len(tables) == 2
     start = "Where the encoder enters: 1 of 2 differences from the task's own place held on dev; the largest is −"

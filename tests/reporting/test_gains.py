@@ -14,31 +14,14 @@ from elmo_bench.reporting import curves, encoders, layers
 from elmo_bench.reporting.significance import holm
 from elmo_bench.reporting.table import to_csv
 from elmo_bench.spec.experiments import Experiment
-from tests.ledger.records import make_record
-from tests.reporting.ledgers import spec_of, texts
+from tests.reporting.ledgers import of_items, texts
 
 TABLE1, LADDER = Experiment.load("table1"), Experiment.load("ladder")
 
 
 def right_on(ledger, encoder, items, *, seed=0, task="sst5", **options):
     """A run that has these of 10 items right."""
-    correct, spec = np.isin(np.arange(10), items), spec_of(task, encoder, **options)
-    overall = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
-    record = make_record(
-        seed=seed,
-        metric="accuracy",
-        formula="accuracy",
-        scores={"dev": {"overall": {"accuracy": 50.0}}, "test": overall},
-    )
-    record |= {
-        "spec": spec.to_json(),
-        "hash": spec.hash,
-        "attempt": f"{spec.hash}{seed:020}",
-        "epochs": {"run": 10, "best": 3},
-    }
-    record["curves"] = {"dev": [45.0 + seed, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
-    record["outcomes"] = digest_of({"correct": correct})
-    write_record(RunPaths.of(ledger, record), record, {"correct": correct})
+    of_items(ledger, (task, encoder, seed), items, {"correct": np.isin(np.arange(10), items)}, **options)
 
 
 def test_a_gain_by_hand(tmp_path, compared):

@@ -6,7 +6,7 @@ from elmo_bench.ledger import read_all
 from elmo_bench.reporting.groups import groups, in_paper_order, task_info
 from elmo_bench.reporting.leaderboard import spent
 from elmo_bench.reporting.rows import select
-from tests.reporting.ledgers import add, today
+from tests.reporting.ledgers import add, fill, today
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def grouped(tmp_path):
     ],
 )
 def test_rows_on_another_basis_are_apart(tmp_path, grouped, options, differs):
-    add(tmp_path, "ner", "glove", 0)
-    add(tmp_path, "ner", "elmo", 0)
+    fill(tmp_path, "ner", "glove elmo")
     add(tmp_path, "ner", "none", 0, **options)
     first, second = grouped()
     assert [row.spec.encoder for row in first.rows] == ["elmo", "glove"]  # most encoders first
@@ -51,8 +50,7 @@ def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path, grou
 
 
 def test_core_hours_are_processor_time_and_hours_of_a_gpu_are_not(tmp_path, grouped):
-    for seed in (0, 1):
-        add(tmp_path, "ner", "glove", seed)
+    fill(tmp_path, "ner", "glove", seeds=2)
     [group] = grouped()
     one, two = group.rows[0].records
     for record in (one, two):

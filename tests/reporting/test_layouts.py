@@ -8,7 +8,7 @@ from elmo_bench.reporting.groups import groups
 from elmo_bench.reporting.rows import Row
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
-from tests.reporting.ledgers import add, full, texts
+from tests.reporting.ledgers import add, fill, full, texts
 
 TABLE1, FIGURE1, FIGURE2 = (Experiment.load(name) for name in ("table1", "figure1", "figure2"))
 
@@ -25,10 +25,8 @@ def first_column(table):
 
 
 def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, compared, board):
-    for encoder in ("glove", "elmo"):
-        add(tmp_path, "ner", encoder, 0)
-        add(tmp_path, "ner", encoder, 0, train_fraction=0.1, lift=0.3)
-        add(tmp_path, "ner", encoder, 0, max_train=100, lift=0.3)
+    for options in ({}, {"train_fraction": 0.1, "lift": 0.3}, {"max_train": 100, "lift": 0.3}):
+        fill(tmp_path, "ner", "glove elmo", **options)
     add(tmp_path, "ner", "none", 0, train_fraction=0.1)
     add(tmp_path, "ner", "elmo_only", 0)
     add(tmp_path, "ner", "elmo", 0, mix="last", lift=0.3)
@@ -60,19 +58,10 @@ def snli(tmp_path_factory, board):
         ("table2", ["baseline: static vectors", "last layer only", "all layers, λ = 1", "all layers, λ = 0.001"],
          ["baseline: static vectors"]),
         ("table3", ["input only", "input and output", "output only"], ["input and output"]),  # the task's place
-        (
-            "ablation_inputs",
-            [
-                "static vectors only", "character layer only", "ELMo only", "static vectors and character layer",
-                "static vectors and ELMo",
-            ],
-            ["static vectors only"],
-        ),
-        (
-            "gamma",
-            ["all layers, with γ", "all layers, without γ", "last layer, with γ", "last layer, without γ"],
-            ["all layers, with γ", "last layer, with γ"],  # each "without" against its "with"
-        ),
+        ("ablation_inputs", ["static vectors only", "character layer only", "ELMo only",
+                             "static vectors and character layer", "static vectors and ELMo"], ["static vectors only"]),
+        ("gamma", ["all layers, with γ", "all layers, without γ", "last layer, with γ", "last layer, without γ"],
+         ["all layers, with γ", "last layer, with γ"]),  # each "without" against its "with"
         ("regularisation", ["0.0001", "0.001", "0.01", "0.1", "1", "10"], ["0.001"]),
     ],
 )  # fmt: skip
@@ -103,8 +92,7 @@ def test_the_papers_figures_are_in_a_column_headed_with_their_data(snli):
 @pytest.mark.parametrize("other", ["mybert", "elmo_only"])
 def test_every_encoder_takes_elmos_position_and_has_no_figures_of_the_paper(tmp_path, compared, other):
     for options in ({}, {"mix": "last"}):
-        add(tmp_path, "snli", other, 0, **options)
-        add(tmp_path, "snli", "elmo", 0, **options)
+        fill(tmp_path, "snli", f"{other} elmo", **options)
     add(tmp_path, "snli", "glove", 0)
     [table] = tables("table2", *compared())
     assert {row[0].text: row[-1].text for row in table.rows} == {
@@ -153,10 +141,9 @@ def test_needed(score, need):
 
 
 def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
-    for encoder in ("glove", "elmo"):
-        for options in ({}, {"train_fraction": 0.1}, {"train_fraction": 0.01}):
-            add(tmp_path, "sst5", encoder, 0, **options)
-        add(tmp_path, "ner", encoder, 0)
+    for options in ({}, {"train_fraction": 0.1}, {"train_fraction": 0.01}):
+        fill(tmp_path, "sst5", "glove elmo", **options)
+    fill(tmp_path, "ner", "glove elmo")
     add(tmp_path, "sst5", "elmo", 0, place="input", train_fraction=0.1)  # differs in more than its data
     [table], figures = curves.fractions(FIGURE1, "open", *compared())
     assert table.stem == "open-sst5-figure1"

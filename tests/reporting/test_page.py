@@ -84,13 +84,9 @@ def test_every_link_leads_somewhere(page, site):
     records = {path.relative_to(site).as_posix() for path in (site / "runs").rglob("seed*.json")}
     assert files >= records
     assert len(records) > 20
-    for attributes, _ in page.all(*page_tags(page)):
+    for _, attributes, _ in page.elements:
         for key in ("aria-labelledby", "aria-describedby"):
             assert attributes.get(key, next(iter(ids))) in ids
-
-
-def page_tags(page):
-    return {tag for tag, _, _ in page.elements}
 
 
 def test_links_lead_to_a_ledger_of_any_name(tmp_path):
@@ -104,17 +100,10 @@ def test_links_lead_to_a_ledger_of_any_name(tmp_path):
 @pytest.mark.usefixtures("undrawn")
 def test_exploratory_and_superseded_runs_are_folded(tmp_path):
     """The best 20 rows of a table are shown; what is folded is text in a comment, which nothing in it ends."""
-    runs = [
-        add(
-            tmp_path / "runs",
-            "ner",
-            "glove",
-            0,
-            lift=-k / 100,
-            settings={"task.head.dropout": k / 100, "task.note": note},
-        )
-        for k, note in ((k, "--><b>" if k == 21 else "x") for k in range(22))
-    ]
+    runs = []
+    for k in range(22):
+        settings = {"task.head.dropout": k / 100, "task.note": "--><b>" if k == 21 else "x"}
+        runs.append(add(tmp_path / "runs", "ner", "glove", 0, lift=-k / 100, settings=settings))
     old = add(tmp_path / "runs", "ner", "glove", 0, weights="<i>", created="2025-01-01T00:00:00+00:00")
     add(tmp_path / "runs", "ner", "glove", 0)
     assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0

@@ -7,7 +7,7 @@ import pytest
 
 from elmo_bench.reporting import encoders, picture
 from elmo_bench.spec.experiments import Experiment
-from tests.reporting.ledgers import PAPER, add, texts
+from tests.reporting.ledgers import PAPER, fill, texts
 
 TABLE1 = Experiment.load("table1")
 
@@ -38,11 +38,9 @@ def test_the_headline_says_which_gains_hold(verdicts, said):
 
 
 def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path, compared):
-    both = ("none", "random", "glove", "elmo_word", "elmo", "mybert")
-    for task, names in (("ner", (*both, "bert_mini")), ("snli", both), ("sst5", ("glove", "elmo"))):
-        for encoder in names:
-            for seed in (0, 1):
-                add(tmp_path, task, encoder, seed)
+    fill(tmp_path, "ner snli", "none random glove elmo_word elmo mybert", seeds=2)
+    fill(tmp_path, "ner", "bert_mini", seeds=2)
+    fill(tmp_path, "sst5", "glove elmo", seeds=2)
     own, gain = compared()
     picked = encoders.picked(TABLE1, own, gain)
     table = encoders.table1(TABLE1, "open", picked)

@@ -55,11 +55,9 @@ def test_every_layer_of_every_probe_and_encoder(ledger, compared):
 
 
 def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger, board):
-    shown = board(ledger)
-    tasks = {
-        section.name: {task for table in section.tables for task in table.tasks} for section in shown.suites[0].sections
-    }
+    sections = board(ledger).suites[0].sections
+    tasks = {section.name: {task for table in section.tables for task in table.tasks} for section in sections}
     assert (tasks["table1"], tasks["table5"], tasks["table6"]) == ({"ner"}, {"wsd"}, {"pos"})
     assert tasks["runs"] >= {"pos", "deprel", "wsd"}
-    [table6] = next(section.tables for section in shown.suites[0].sections if section.name == "table6")
+    [table6] = next(section.tables for section in sections if section.name == "table6")
     assert all(row["selectivity"] for row in texts(table6))

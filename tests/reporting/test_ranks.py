@@ -10,7 +10,7 @@ from elmo_bench.ledger import read_all
 from elmo_bench.reporting.gains import ALPHA, Rank, gains_from, ranks_of, standings
 from elmo_bench.reporting.rows import select
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import fill
 
 REPETITIONS = 200
 LEAST = 0.95 - 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
@@ -83,10 +83,8 @@ def test_the_interval_of_a_mean_over_tasks_holds_in_95_percent_of_repetitions_an
 
 
 def test_standings_test_every_pair_once_and_adjust_for_all(tmp_path):
-    for task in ("ner", "snli"):
-        for encoder in ("none", "glove", "elmo", "mybert"):
-            for seed in range(3):
-                add(tmp_path, task, encoder, seed, lift=0.1 if encoder == "elmo" else 0.0)
+    fill(tmp_path, "ner snli", "none glove mybert", seeds=3)
+    fill(tmp_path, "ner snli", "elmo", seeds=3, lift=0.1)
     rows = select(read_all(tmp_path).records).rows
     chosen = {t: {row.encoder: row for row in rows if row.spec.task == t} for t in ("ner", "snli")}
     standing = standings(chosen, gains_from(tmp_path))

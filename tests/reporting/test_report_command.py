@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -14,9 +13,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths
 from elmo_bench.reporting.page import END, MINUTES, START
-from tests.reporting.ledgers import add, today
+from tests.reporting.ledgers import add, fill, today
+from tests.runs import ROOT
 
-ROOT = Path(__file__).parents[2]
 FINDINGS = "For writers.\n\n" + "\n\n".join(
     f"## {name}\nwhen: {when}\nfigure: open-gains\nruns: elmo-bench sweep\n\nIt *gains* <b>: {{{{ gain('ner') }}}}."
     for name, when in {
@@ -48,9 +47,7 @@ def test_an_empty_ledger_gives_empty_pages(run, tmp_path, capsys):
 
 def test_the_page(run, tmp_path, capsys):
     runs = tmp_path / "runs"
-    for seed in (0, 1, 2):
-        for encoder in ("glove", "elmo"):
-            add(runs, "ner", encoder, seed)
+    fill(runs, "ner", "glove elmo", seeds=3)
     add(runs, "ner", "elmo", 0, weights="old", created="2025-01-01T00:00:00+00:00")
     next(runs.glob("open/ner/glove/*/seed1.npz")).unlink()
     (tmp_path / "results").mkdir()
@@ -103,8 +100,7 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
 
 
 def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(run, tmp_path, request):
-    for encoder in ("glove", "elmo"):
-        add(tmp_path / "runs", "ner", encoder, 0)
+    fill(tmp_path / "runs", "ner", "glove elmo")
     run()
     first = {path: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")}
     assert {path.suffix for path in first} == {".md", ".html", ".csv", ".tex", ".svg", ".png"}
@@ -114,9 +110,8 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
     own = {tmp_path / "results" / name for name in ("figures/mine.png", "tables/mine.csv", "tables/linked.csv")}
     for path in own:
         path.write_text("a person's")
-    (tmp_path / "results/FINDINGS-open.md").write_text(
-        "## See\nwhen: true\nfigure:\nruns:\n\n[mine](tables/linked.csv)"
-    )
+    finding = "## See\nwhen: true\nfigure:\nruns:\n\n[mine](tables/linked.csv)"
+    (tmp_path / "results/FINDINGS-open.md").write_text(finding)
     run()
     shutil.rmtree(tmp_path / "runs/open")
     run()
@@ -151,16 +146,6 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_runs_on_other_data_are_apart(run, tmp_path):
-    add(tmp_path / "runs", "ner", "elmo", 0)
-    add(tmp_path / "runs", "ner", "glove", 0, data="other", notes=["cut"])
-    text = run()
-    assert "| Named entities (ner, 3,394 examples) |" in text
-    assert "| Named entities (ner, 3,384 examples) |" in text
-    assert "gain over" not in text.partition("## How")[0]
-
-
 def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
     add(tmp_path / "runs", "ner", "elmo", 0)
     ledger = ["--ledger", str(tmp_path / "runs")]
@@ -180,9 +165,7 @@ def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
-    for seed in (0, 1):
-        for encoder in ("glove", "elmo_word", "elmo"):
-            add(tmp_path / "runs", "ner", encoder, seed)
+    fill(tmp_path / "runs", "ner", "glove elmo_word elmo", seeds=2)
     add(tmp_path / "runs", "snli", "glove", 0)  # nothing is compared
     readme = tmp_path / "README.md"
     readme.write_text(f"Before.\n\n{START}\nold\n{END}\n\nAfter.\n", encoding="utf-8")
@@ -196,8 +179,8 @@ def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
     assert cells[:2] == ["Named entities (ner)", "F1"]
     assert re.fullmatch(r"\d\d\.\d\d ± \d+\.\d\d", cells[2])
     assert re.fullmatch(r"[+−]\d+\.\d [▲▼=] \(−?\d+\.\d to −?\d+\.\d\)", cells[5])
-    for seed in (0, 1):
-        add(tmp_path / "runs", "ner", "elmo", seed, settings={"encoder.weights": "<img src=x> ![a](b) \x1b[2J"})
+    evil = {"encoder.weights": "<img src=x> ![a](b) \x1b[2J"}
+    fill(tmp_path / "runs", "ner", "elmo", seeds=2, settings=evil)
     run("--readme", str(readme))
     block = readme.read_text(encoding="utf-8").partition(START)[2]
     assert "elmo, encoder.weights='&lt;img src=x> !\\[a\\](b) \\x1b\\[2J'" in block and "<img" not in block

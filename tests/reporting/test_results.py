@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,16 +17,15 @@ from elmo_bench.reporting.page import START
 from elmo_bench.spec.experiments import experiments
 from elmo_bench.spec.run_spec import _composed
 from tests.ledger.records import OUTCOMES
-from tests.reporting.ledgers import add, full
+from tests.reporting.ledgers import add, fill, full
+from tests.runs import ROOT
 
-ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 
 
 def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
-    for seed in (1, 0):
-        add(tmp_path, "ner", "glove", seed)
-        add(tmp_path, "ner", "elmo", seed, penalty=1.0)
+    fill(tmp_path, "ner", "glove", seeds=2)
+    fill(tmp_path, "ner", "elmo", seeds=2, penalty=1.0)
     old = add(tmp_path, "ner", "glove", 0, weights="old", created="2025-01-01T00:00:00+00:00")
     record = add(tmp_path, "ner", "elmo", 0)
     frame = elmo_bench.results(tmp_path)
@@ -48,7 +46,8 @@ def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
 
 def test_no_option_replaces_a_column(tmp_path):
     add(tmp_path, "ner", "elmo", 0, settings={"test": 99.9, "suite": "mine"})
-    frame = elmo_bench.results(tmp_path)
+    with pytest.warns(UserWarning, match="1 run left out, since no run has "):
+        frame = elmo_bench.results(tmp_path)
     assert frame.suite.tolist() == ["open"] and frame.test.tolist() != ["99.9"]
     assert frame["option.test"].tolist() == ["99.9"] and frame["option.suite"].tolist() == ["mine"]
 
@@ -58,14 +57,16 @@ def test_the_folders_of_the_environment_are_included(tmp_path, make_record, monk
     monkeypatch.setattr("elmo_bench.base.include.folders", [])
     conf = tmp_path / "mine" / "conf" / "task"
     conf.mkdir(parents=True)
-    (conf / "mytask.yaml").write_text((ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: mytask", 1))
-    spec = add(tmp_path / "runs", "ner", "glove", 0)["spec"] | {"task": "mytask"}
+    (conf / "elsewhere.yaml").write_text(
+        (ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: elsewhere", 1)
+    )
+    spec = add(tmp_path / "runs", "ner", "glove", 0)["spec"] | {"task": "elsewhere"}
     record = make_record(spec=spec, hash=run_hash(spec))
     write_record(RunPaths.of(tmp_path / "runs", record), record, OUTCOMES)
-    with pytest.warns(UserWarning, match="task mytask, encoder glove: 1 run left out.*--include FOLDER"):
+    with pytest.warns(UserWarning, match="task elsewhere, encoder glove: 1 run left out.*--include FOLDER"):
         frame = elmo_bench.results(tmp_path / "runs")
     assert [*zip(frame.task, frame.label, frame.current, strict=True)] == [
-        ("mytask", f"run {record['hash']}", True), ("ner", "", True),
+        ("elsewhere", f"run {record['hash']}", True), ("ner", "", True),
     ]  # fmt: skip
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "mine"))
     _composed.cache_clear()
@@ -86,7 +87,7 @@ def test_a_damaged_record_is_a_warning_and_a_missing_folder_an_error(tmp_path):
 
 @pytest.mark.usefixtures("undrawn")
 def test_published_rows_are_read_again(tmp_path, monkeypatch):
-    records = [add(tmp_path / "runs", "ner", "glove", seed) for seed in (0, 1)]
+    records = fill(tmp_path / "runs", "ner", "glove", seeds=2)
     add(tmp_path / "runs", "ner", "glove", 0, suite="paper")
     path = tmp_path / "data" / "published.json"
     flags = ["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--published", str(path)]
@@ -172,7 +173,7 @@ def _rendered(folder):
 @pytest.mark.usefixtures("undrawn")
 def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path, board):
     full(tmp_path, light=("ner", "snli"), seeds=2)
-    for record in read_all(tmp_path, task="ner").records:  # every other entity lacks a vector
+    for record in read_all(tmp_path, ["open", "ner"]).records:  # every other entity lacks a vector
         outcomes = read_outcomes(run := RunPaths.of(tmp_path, record))
         outcomes |= {"novector": np.arange(len(outcomes["correct"])) % 2, "dev.novector": outcomes["dev.correct"] < 0}
         write_record(run, record | {"outcomes": digest_of(outcomes)}, outcomes)

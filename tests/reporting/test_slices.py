@@ -3,30 +3,18 @@
 import numpy as np
 import pytest
 
-from elmo_bench.ledger import RunPaths, digest_of, joined, write_record
+from elmo_bench.ledger import joined
 from elmo_bench.reporting import slices
-from tests.ledger.records import make_record
-from tests.reporting.ledgers import spec_of, texts
+from tests.reporting.ledgers import of_items, texts
 
 UNSEEN = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], bool)
 
 
 def sliced(ledger, encoder, right, *, seed=0, units=None, **options):
     """A run that has these of 10 items right, two of which have an unseen word; or units that are no items."""
-    spec, correct = spec_of("sst5", encoder, **options), np.isin(np.arange(10), right)
     flags = {"unseen": UNSEEN} if units is None else {"unseen.correct": units}
-    outcomes = joined({split: {"correct": correct, **flags} for split in ("dev", "test")})
-    overall = {"overall": {"accuracy": 10.0 * int(correct.sum())}}
-    record = make_record(
-        seed=seed,
-        metric="accuracy",
-        formula="accuracy",
-        scores={"dev": {"overall": {"accuracy": 60.0}}, "test": overall},
-    )
-    record |= {"spec": spec.to_json(), "hash": spec.hash, "outcomes": digest_of(outcomes)}
-    record["attempt"] = f"{spec.hash}{seed:020}"
-    record["curves"] |= {"dev": [9.0 + seed, *record["curves"]["dev"][1:]]}
-    write_record(RunPaths.of(ledger, record), record, outcomes)
+    outcomes = joined({split: {"correct": np.isin(np.arange(10), right), **flags} for split in ("dev", "test")})
+    of_items(ledger, ("sst5", encoder, seed), right, outcomes, **options)
 
 
 def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path, compared):

@@ -6,7 +6,7 @@ from elmo_bench.ledger import RunPaths, read_outcomes, write_record
 from elmo_bench.reporting import curves, encoders, variants
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
-from tests.reporting.ledgers import add, default, stuck, texts, today
+from tests.reporting.ledgers import add, default, fill, stuck, texts, today
 
 TABLE1, TUNE, SPEED = (Experiment.load(name) for name in ("table1", "tune", "speed"))
 
@@ -86,15 +86,11 @@ OLD = {"protocol": 1}  # settings of an earlier training protocol
 
 
 def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
-    for task in ("ner", "srl"):
-        for encoder in ("glove", "elmo"):
-            for seed in (0, 1):
-                add(tmp_path, task, encoder, seed, settings=OLD, best=2)
+    fill(tmp_path, "ner srl", "glove elmo", seeds=2, settings=OLD, best=2)
     old = board(tmp_path).suites[0]
     assert {section.protocol for section in old.sections} == {"protocol 1"}
     assert len(old.table1.rows) == 2
-    for encoder in ("glove", "elmo"):
-        add(tmp_path, "ner", encoder, 0, created="2026-02-02T03:04:05+00:00")
+    fill(tmp_path, "ner", "glove elmo", created="2026-02-02T03:04:05+00:00")
     mixed = board(tmp_path)
     glance = mixed.suites[0].sections[0]
     now = today()[1]
@@ -103,7 +99,6 @@ def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
     assert [(old.spec.task, old.spec.protocol, old.seeds) for old in superseded] == [("ner", 1, [0, 1])] * 2
     protocols = {row.anchor: row.spec.protocol for row in mixed.selection.rows}
     for section in mixed.suites[0].sections[:-1]:
-        assert {protocols[cell.run] for table in section.tables for row in table.rows for cell in row if cell.run} == {
-            now
-        }
+        shown = {cell.run for table in section.tables for row in table.rows for cell in row if cell.run}
+        assert {protocols[run] for run in shown} == {now}
     assert mixed.suites[0].sections[-1].protocol == f"protocols 1 and {now}"

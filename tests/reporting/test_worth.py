@@ -10,29 +10,23 @@ from elmo_bench.ledger.costs import encoder_part, write_cost
 from elmo_bench.reporting.cards import costs_of
 from elmo_bench.reporting.rows import select
 from tests.ledger.records import make_cost
-from tests.reporting.ledgers import add, spec_of, stuck, texts
+from tests.reporting.ledgers import fill, spec_of, stuck, texts
 
 SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
 
 
 def cost_of(encoder, *, weights="w"):
     spec, speed = spec_of("ner", encoder), SPEEDS[encoder]
-    return make_cost(
-        encoder,
-        settings=encoder_part(spec.settings),
-        contents={"weights": weights},
-        rates={"1": [speed / 4] * 3, "32": [speed, 0.9 * speed, 1.1 * speed]},
-    )
+    rates = {"1": [speed / 4] * 3, "32": [speed, 0.9 * speed, 1.1 * speed]}
+    return make_cost(encoder, settings=encoder_part(spec.settings), contents={"weights": weights}, rates=rates)
 
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
     """elmo has two tasks, mybert one of them."""
     folder = tmp_path_factory.mktemp("worth") / "runs"
-    for encoder, tasks in (("glove", ["ner", "snli"]), ("elmo", ["ner", "snli"]), ("mybert", ["ner"])):
-        for task in tasks:
-            for seed in (0, 1):
-                add(folder, task, encoder, seed)
+    fill(folder, "ner snli", "glove elmo", seeds=2)
+    fill(folder, "ner", "mybert", seeds=2)
     return folder
 
 
@@ -58,11 +52,9 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledg
 
 
 def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path, board):
+    fill(tmp_path, "ner snli", "glove elmo", seeds=2)
+    fill(tmp_path, "ner", "mybert", seeds=2)
     for seed in (0, 1):
-        for task in ("ner", "snli"):
-            for encoder in ("glove", "elmo"):
-                add(tmp_path, task, encoder, seed)
-        add(tmp_path, "ner", "mybert", seed)
         stuck(tmp_path, "snli", "mybert", seed)
     shown = section(board(tmp_path, [*map(cost_of, SPEEDS)]))
     [table], [figure] = shown.tables, shown.figures

@@ -24,9 +24,8 @@ TEXT = "{split}\tO\nLondon\tB-location\nis\tO\n\n"
 
 
 @pytest.fixture
-def options(tmp_path, monkeypatch):
+def options(tmp_path, own_cache):
     """Of a run on files in `tmp_path`; with its own cache folder."""
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "data" / "wnut17"
     folder.mkdir(parents=True)
     for split, name in FILES.items():
@@ -71,8 +70,11 @@ def test_the_memo_gives_what_reading_gives(options, encoder):
     assert read(options) == known(options)
 
 
-@pytest.mark.parametrize("name", [f"data/wnut17/{FILES['dev']}", "vectors.txt"])
+@pytest.mark.parametrize("name", [f"data/wnut17/{FILES['dev']}", "vectors.txt", "own.conll"])
 def test_a_change_is_seen_although_size_and_time_are_the_same(options, tmp_path, name):
+    if name == "own.conll":  # data of the user's own
+        (tmp_path / name).write_text("".join(TEXT.format(split=f"text{n}") for n in range(9)), encoding="utf-8")
+        options = ["task=tagging", f"data.file={tmp_path / name}", "encoder=none", *options[4:]]
     before = read(options)
     path = tmp_path / name
     times, content = path.stat(), path.read_bytes()

@@ -42,10 +42,8 @@ def environment(tmp_path):
 def start(folder, environment, *options):
     """`python run.py -m` in a process of its own, in `folder`; ledger `runs`."""
     command = [sys.executable, str(ROOT / "run.py"), "-m", *options, f"ledger={folder / 'runs'}"]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **streams)
 
 
 def sweep(folder, environment, *options):

@@ -15,15 +15,6 @@ def test_an_experiment_outside_the_golden_hashes_has_a_run_for_every_task_and_co
     assert {run.spec.suite for run in found} == {"open"} and len({run.spec.task for run in found}) == 6
 
 
-def test_given_options_replace_those_of_the_experiment():
-    options = ["experiment=table2", "task=ner", "suite=open", "encoder=elmo", "data.train_fraction=1", "seed=0"]
-    found = {run.spec.key: run for run in plan(options).runs}
-    assert {(run.spec.suite, run.spec.task, run.spec.encoder) for run in found.values()} == {("open", "ner", "elmo")}
-    assert len(found) == 3
-    both = [run.spec.settings["data.train_fraction"] for run in plan(["experiment=table2", "task=sst5", "seed=5"]).runs]
-    assert both == [1.0] * 4 + [0.3] * 4
-
-
 def test_the_options_of_a_planned_run_make_it():
     for run in plan(["experiment=table2", "task=ner", "place=both", "seed=2", "launcher.jobs=2"]).runs:
         config = compose("config", run.options)

@@ -66,24 +66,18 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys, elmo_
     assert "plain.conll: no gold labels, so there is nothing to score." in capsys.readouterr().err
 
 
-def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run):
+def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run, refused):
     shutil.copytree(elmo_run[0], tmp_path, dirs_exist_ok=True)
     paths = RunPaths.of(tmp_path, elmo_run[1])
     cases = [
-        (
-            [str(paths.record), str(text), *WITH_VECTORS, "--weights", "mini"],
-            "the head was trained with weights of checksum",
-        ),
+        ([str(paths.record), str(text), *WITH_VECTORS, "--weights", "mini"], "trained with weights of checksum"),
         ([str(paths.record), str(tmp_path / "nothing.conll"), *WITH_BOTH], "nothing.conll: no such file"),
         ([str(tmp_path / "no.json"), str(text)], "no.json"),
         ([str(paths.record), str(tmp_path / "out")], "out: this file is read too, and would be overwritten."),
     ]
     (tmp_path / "out").write_text("Anna\n", encoding="utf-8")
     for (record_file, file, *more), message in cases:
-        assert main(["predict", record_file, file, str(tmp_path / "out"), *more]) == 2
-        said = capsys.readouterr().err
-        assert message in said
-        assert said.count("\n") == 1
+        assert message in refused("predict", record_file, file, tmp_path / "out", *more)
     assert (tmp_path / "out").read_text(encoding="utf-8") == "Anna\n"
     kept = paths.work / "head.safetensors"
     with safe_open(kept, framework="pt") as file:
@@ -95,15 +89,14 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run):
     assert "the head of this run is not here (heads are not committed)." in capsys.readouterr().err
 
 
-def test_texts_of_a_split_are_written_and_overwrite_no_data(tmp_path, capsys):
+def test_texts_of_a_split_are_written_and_overwrite_no_data(tmp_path, refused):
     folder = tmp_path / "wnut17"
     folder.mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):
         (folder / name).write_text("Anna B-person\nlives O\n\n", encoding="utf-8")
     files = [f"task.data.open.{split}={split}.txt" for split in ("train", "dev", "test")]
     given = ["task=ner", "suite=open", f"data.root={tmp_path}", *files]
-    assert main(["texts", str(folder / "test.txt"), *given]) == 2
-    assert "this file is read too, and would be overwritten." in capsys.readouterr().err
+    assert "this file is read too, and would be overwritten." in refused("texts", folder / "test.txt", *given)
     assert {path.read_text(encoding="utf-8") for path in folder.iterdir()} == {"Anna B-person\nlives O\n\n"}
     (folder / "train.txt").write_text("Bob B-person\n\n", encoding="utf-8")
     assert main(["texts", str(tmp_path / "out.txt"), "--split", "train", *given]) == 0
@@ -229,8 +222,7 @@ NAMED = "are not published. Say where they are: --"
     ],
 )
 def test_no_endless_head_is_built_and_no_file_that_a_record_names_is_opened(  # noqa: PLR0917
-    stranger, few, tmp_path, capsys, key, value, said
+    stranger, few, tmp_path, refused, key, value, said
 ):
     given = {"encoder.weights": WITH_VECTORS, "encoder.vectors": WITH_BOTH[:2]}.get(key, WITH_BOTH)
-    assert main(["predict", str(stranger(setting(key, value))), str(few), str(tmp_path / "out"), *given]) == 2
-    assert said in capsys.readouterr().err
+    assert said in refused("predict", str(stranger(setting(key, value))), few, tmp_path / "out", *given)

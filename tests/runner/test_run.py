@@ -10,7 +10,7 @@ from safetensors import safe_open
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.ledger import Record, RunPaths, check_record, digest_of, of_split, read_all, read_outcomes, slices_of
 from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import GOLDEN, result, rounded, run_small, small
+from tests.runs import GOLDEN, files, result, rounded, run_small, small
 
 
 @pytest.fixture
@@ -146,3 +146,14 @@ def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(f
     *epochs, chosen = [float(row["dev_f1"]) for row in rows if row["dev_f1"]]
     assert len(epochs) == 2
     assert chosen == max(epochs) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"], abs=1e-4)
+
+
+def test_a_failed_run_leaves_no_record_and_no_file(tmp_path, monkeypatch):
+    def encode(*_, **__):
+        raise ValueError("this encoder is broken")
+
+    monkeypatch.setattr(ElmoEncoder, "encode", encode)
+    with pytest.raises(ValueError, match="this encoder is broken"):
+        run_small(tmp_path / "runs", "seed=3", "store=off")
+    assert read_all(tmp_path / "runs") == ([], [])
+    assert files(tmp_path / "runs") == []

@@ -15,11 +15,8 @@ def test_one_finished_offline_run_a_run(main_job, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
     codes = []
     finish = wandb.sdk.wandb_run.Run.finish
-    monkeypatch.setattr(
-        wandb.sdk.wandb_run.Run,
-        "finish",
-        lambda run, exit_code=None, **k: (codes.append(exit_code), finish(run, exit_code, **k)),
-    )
+    end = lambda run, exit_code=None, **k: (codes.append(exit_code), finish(run, exit_code, **k))  # noqa: E731
+    monkeypatch.setattr(wandb.sdk.wandb_run.Run, "finish", end)
     started = []
     init = wandb.init
     monkeypatch.setattr(wandb, "init", lambda **given: (started.append(given), init(**given))[1])

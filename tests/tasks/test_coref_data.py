@@ -1,51 +1,36 @@
 """Reading documents: OntoGUM, CoNLL-2012 files, the Hub's table; and writing them."""
 
-import json
-from pathlib import Path
-
 import pytest
-import yaml
 
 from elmo_bench.base.notes import noted
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.coref.conll import Document, format_column, parse_column
 from elmo_bench.tasks.coref.data import Data
-from tests.golden_cases import for_each
+from tests.golden_cases import for_each, golden
 from tests.hub import from_hub
 from tests.runs import DATA
 
-ROOT = Path(__file__).parents[2]
-OPTIONS = yaml.safe_load((ROOT / "conf/task/coref.yaml").read_text(encoding="utf-8"))["data"]
-OPTIONS = {suite: OPTIONS[suite] for suite in ("open", "paper")}
-COREF = Data(width=10, window=50, **OPTIONS)
-COLUMNS = json.loads((ROOT / "tests/golden/coref_column.json").read_text(encoding="utf-8"))["cases"]
+COREF = Data(**task_yaml("coref")["data"] | {"width": 10, "window": 50})
+COLUMNS = golden("coref_column")["cases"]
 
 
-def row(name, part, *rest):
-    place, word, speaker, cell, *more = rest
-    return "   ".join([name, part, str(place), word, "NN", "*", "-", "-", "-", speaker, "*", *more, cell])
-
-
-FILE = "\n".join(
-    [
-        "#begin document (bc/cctv/00/cctv_0001); part 000",
-        row("bc/cctv/00/cctv_0001", "0", 0, "Ann", "Zhou_liangshuyi", "(0|(7)", "(ARG0*)"),
-        row("bc/cctv/00/cctv_0001", "0", 1, "Lee", "Zhou_liangshuyi", "0)", "(V*)"),
-        row("bc/cctv/00/cctv_0001", "0", 2, "/.", "Zhou_liangshuyi", "-", "*"),
-        "",
-        row("bc/cctv/00/cctv_0001", "0", 0, "Her", "-", "(12|(0)"),
-        row("bc/cctv/00/cctv_0001", "0", 1, "dog", "-", "12)"),
-        "",
-        "#end document",
-        "#begin document (bc/cctv/00/cctv_0001); part 001",
-        row("bc/cctv/00/cctv_0001", "1", 0, "It", "#2", "(12)"),
-        row("bc/cctv/00/cctv_0001", "1", 1, "saw", "#2", "-"),
-        row("bc/cctv/00/cctv_0001", "1", 2, "it", "#2", "(12)"),
-        "",
-        "#end document",
-        "",
-    ]
-)
 NAME = "bc/cctv/00/cctv_0001"
+FILE = """#begin document (NAME); part 000
+NAME   0   0   Ann   NN   *   -   -   -   Zhou_liangshuyi   *   (ARG0*)   (0|(7)
+NAME   0   1   Lee   NN   *   -   -   -   Zhou_liangshuyi   *   (V*)   0)
+NAME   0   2   /.   NN   *   -   -   -   Zhou_liangshuyi   *   *   -
+
+NAME   0   0   Her   NN   *   -   -   -   -   *   (12|(0)
+NAME   0   1   dog   NN   *   -   -   -   -   *   12)
+
+#end document
+#begin document (NAME); part 001
+NAME   1   0   It   NN   *   -   -   -   #2   *   (12)
+NAME   1   1   saw   NN   *   -   -   -   #2   *   -
+NAME   1   2   it   NN   *   -   -   -   #2   *   (12)
+
+#end document
+""".replace("NAME", NAME)
 ZHOU = ("Zhou_liangshuyi",) * 3 + ("-",) * 2
 READ = [
     Document(NAME, "000", "bc", (("Ann", "Lee", "."), ("Her", "dog")), ZHOU, (((0, 1), (3, 3)),)),
@@ -71,8 +56,6 @@ def test_columns_of_brackets_equal_the_golden_ones(case, _):
     "change",
     [
         lambda text: text,
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: "\ufeff" + text,
         lambda text: text.replace("   ", "\t"),
         lambda text: text.rstrip("\n"),
         lambda text: text.replace("\n\n", "\n \t\n\n").replace("#end", "# a remark\n#end"),

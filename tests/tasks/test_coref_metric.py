@@ -1,8 +1,5 @@
 """The metric against figures of the reference scorer (golden/coref*.json), the alignment, and the score command."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -11,22 +8,17 @@ from scipy.sparse import csr_array
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.coref.conll import Document, write_documents
 from elmo_bench.tasks.coref.metric import FINE, METRICS, SIDES, Metric, best_alignment
-from tests.golden_cases import for_each
+from tests.golden_cases import for_each, golden
 
-ROOT = Path(__file__).parents[2]
-CASES = [  # the second file: documents whose key or response has a span in two chains
-    case
-    for name in ("coref.json", "coref_repeated.json")
-    for case in json.loads((ROOT / "tests/golden" / name).read_text(encoding="utf-8"))["cases"]
-]
+# The second file: documents whose key or response has a span in two chains.
+CASES = [case for name in ("coref", "coref_repeated") for case in golden(name)["cases"]]
 METRIC = Metric()
 
 
-def check(rows, golden):
+def check(rows, wanted):
     for name in METRICS:
-        assert {key: rows[name][key] for key in (*SIDES, "f1")} == pytest.approx(
-            {key: golden[name][key] for key in (*SIDES, "f1")}, abs=1e-9
-        )
+        for key in (*SIDES, "f1"):
+            assert rows[name][key] == pytest.approx(wanted[name][key], abs=1e-9)
 
 
 def write(path, documents, side):

@@ -8,25 +8,13 @@ import pytest
 from elmo_bench.tasks.coref import part
 from tests.runs import DATA
 
-SPLITS = """# Splits
-
-## dev
-
-  * GUM_news_b
-  * GUM_reddit_d
-
-## test
-
-  * GUM_bio_c
-
-## test2
-
-  * GENTLE_poetry_e
-
-## train
-
-  * GUM_academic_a
-"""
+NAMES = {
+    "dev": ["GUM_news_b", "GUM_reddit_d"], "test": ["GUM_bio_c"], "test2": ["GENTLE_poetry_e"],
+    "train": ["GUM_academic_a"],
+}  # fmt: skip
+SPLITS = "# Splits\n" + "".join(
+    f"\n## {split}\n\n{''.join(f'  * {name}{chr(10)}' for name in names)}" for split, names in NAMES.items()
+)
 TALK = (
     # conll: token, word, brackets; conllu: number, word, lemma, tags
     "# begin document\n0\tAnn\t(1)\n1\t's\t_\n2\tdog\t(2(1)\n3\tbarks\t2)(1)\n# end document\n",
@@ -47,7 +35,7 @@ gum/GUM_news_b\t0\t1\tbarks\tVBZ\t*\t-\t-\t-\t-\t*\t2)|(1)
 
 def gum(**changes):
     """The bytes of an archive with a document of each split; `changes` replace files or, with None, remove them."""
-    names = ("GUM_academic_a", "GUM_news_b", "GUM_bio_c", "GUM_reddit_d", "GENTLE_poetry_e")
+    names = [name for own in NAMES.values() for name in own]
     files = {"splits.md": SPLITS, "README.md": "about"}
     files |= {f"coref/ontogum/conll/{name}.conll": TALK[0] for name in names}
     files |= {f"coref/ontogum/conllu/{name}.conllu": TALK[1] for name in names}

@@ -6,7 +6,6 @@ import torch
 from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.deprel.data import ROOT, Data, Sentence
 from elmo_bench.tasks.deprel.head import Head
-from elmo_bench.tasks.deprel.metric import Metric
 from elmo_bench.text.batch import Indexer
 
 CONLLU = """# text = I can't.
@@ -27,13 +26,6 @@ def test_conllu(tmp_path):
     path.write_text(CONLLU.replace("\t3\tpunct", "\t9\tpunct"))
     with pytest.raises(UserError, match=r"x\.conllu:7: head '9' is not a word of the sentence"):
         Data().read_file(path)
-
-
-def test_what_is_written_is_what_score_reads(tmp_path):
-    path = tmp_path / "out.txt"
-    Data().write(path, [READ], [["nsubj", "aux", "root", "obj"]])
-    assert path.read_text().splitlines()[0] == "I\t3\tnsubj\tnsubj"
-    assert Metric().score_files(path)["overall"] == {"accuracy": 75.0, "correct": 3, "tokens": 4}
 
 
 class Numbered(torch.nn.Module):

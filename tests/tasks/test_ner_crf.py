@@ -91,8 +91,7 @@ def test_the_loss_of_many_tags_is_pytorch_crfs(scale, spread):
         value = loss(scores, tags, mask)
         value.backward()
         results.append([value.detach(), scores.grad, *(parameter.grad.clone() for parameter in crf.parameters())])
-    for ours, theirs in zip(*results, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
 
 THOUSAND = """

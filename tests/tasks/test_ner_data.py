@@ -1,24 +1,17 @@
 """Reading the suites: CoNLL columns, and a stand-in of the Hub on loopback."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import shutil
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.tags import TaggedSentence as Sentence
-from tests.hub import from_hub, hub_on_loopback
+from tests.hub import as_parquet, from_hub
 
-ROOT = Path(__file__).parents[2]
-OPTIONS = yaml.safe_load((ROOT / "conf/task/ner.yaml").read_text(encoding="utf-8"))["data"]
+OPTIONS = task_yaml("ner")["data"]
 NER = Data(**OPTIONS)
 
 CONLL = """-DOCSTART- -X- -X- O
@@ -43,8 +36,6 @@ READ = [
     "change",
     [
         lambda text: text,
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: "\ufeff" + text,
         lambda text: text.replace(" ", "\t"),
         lambda text: text.replace("I-MISC\n\n", "B-MISC\n \t\n\n"),
         lambda text: text.rstrip("\n") + "\n",
@@ -58,64 +49,26 @@ def test_paper_suite_from_files(tmp_path, change):
     assert NER.read("paper", tmp_path) == {"train": READ, "dev": READ, "test": READ}
 
 
-def parquet(tokens: list[list[str]], ids: list[list[int]]) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"id": [str(i) for i in range(len(tokens))], "tokens": tokens, "ner_tags": ids}), sink)
-    return sink.getvalue().to_pybytes()
-
-
-@pytest.fixture
-def hub():
-    """(the address of a Hub with the three files, these files, what was asked of it)"""
-    good = parquet([list(s.tokens) for s in READ], [[3, 0, 7], [1, 2, 5, 5]])
+def test_paper_suite_from_the_hub_and_a_missing_and_a_damaged_file(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "tables")
+    good = as_parquet({"tokens": [[*s.tokens] for s in READ], "ner_tags": [[3, 0, 7], [1, 2, 5, 5]]})
     files = {f"conll2003/{split}/0000.parquet": good for split in ("train", "validation", "test")}
-    with hub_on_loopback() as (address, handler):
-        handler.repositories["eriktks/conll2003"] = files
-        yield address, files, handler.asked
-
-
-def read_from_hub(folder: Path, endpoint: str, more: dict[str, str] | None = None) -> dict | str:
-    """The paper suite read in a process of its own, whose caches lie in `folder`; or the UserError's text."""
-    code = (
-        "import json, sys; from elmo_bench.tasks.ner.data import Data\n"
-        "from elmo_bench.base.errors import UserError\n"
-        "try: print(json.dumps({k: [[s.tokens, s.tags] for s in v] for k, v in "
-        "Data(paper=json.loads(sys.argv[1])).read('paper', None).items()}))\n"
-        "except UserError as error: print(json.dumps(str(error)))"
-    )
-    environment = {"HF_HOME": str(folder), "HF_ENDPOINT": endpoint, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    environment |= {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "OMP_NUM_THREADS": "1",
-        "NO_PROXY": "127.0.0.1",
-        **(more or {}),
-    }
-    options = json.dumps({**OPTIONS["paper"], "source": "hub"})
-    done = subprocess.run(
-        [sys.executable, "-c", code, options], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def test_paper_suite_from_the_hub(tmp_path, hub):
-    address, _, asked = hub
-    suite = read_from_hub(tmp_path, address)
-    assert suite == {split: [[list(s.tokens), list(s.tags)] for s in READ] for split in ("train", "dev", "test")}
-    assert {each.split()[0] for each in asked} == {"HEAD", "GET"}
-
-
-@pytest.mark.slow
-def test_a_missing_and_a_damaged_file_are_one_sentence(tmp_path, hub):
-    address, files, _ = hub
-    where = "eriktks/conll2003@refs/convert/parquet/conll2003"
+    hub.repositories["eriktks/conll2003"] = files
+    data, where = Data(paper={**OPTIONS["paper"], "source": "hub"}), "^eriktks/conll2003@refs/convert/parquet/conll2003"
+    assert data.read("paper", None) == dict.fromkeys(("train", "dev", "test"), READ)
+    assert {each.split()[0] for each in hub.asked} == {"HEAD", "GET"}
+    shutil.rmtree(tmp_path / "hub")
     del files["conll2003/validation/0000.parquet"]
-    message = read_from_hub(tmp_path / "missing", address)
-    assert message.startswith(f"{where}/validation/0000.parquet: not on the Hub") and "\n" not in message
+    with pytest.raises(UserError, match=rf"{where}/validation/0000\.parquet: not on the Hub, .* Use your own files"):
+        data.read("paper", None)
     files |= {name: content[: len(content) // 2] for name, content in files.items()}
-    message = read_from_hub(tmp_path / "damaged", address)
-    assert message.startswith(f"{where}/train/0000.parquet: not a parquet file") and "\n" not in message
+    shutil.rmtree(tmp_path / "hub")
+    with pytest.raises(UserError, match=rf"{where}/train/0000\.parquet: not a parquet file"):
+        data.read("paper", None)
+    shutil.rmtree(tmp_path / "hub")
+    monkeypatch.setenv("ELMO_BENCH_OFFLINE", "1")
+    with pytest.raises(UserError, match=rf"{where}/train/0000\.parquet: not on the Hub, or no"):
+        data.read("paper", None)
 
 
 @pytest.mark.parametrize(
@@ -136,14 +89,6 @@ def test_rows_of_a_hub_table_without_tokens_are_counted(monkeypatch):
         splits, _ = from_hub(monkeypatch, "ner", {"tokens": [["a"], [], []], "ner_tags": [[0], [], []]})
     assert [len(split) for split in splits.values()] == [1, 1, 1]
     assert notes[0] == "eriktks/conll2003/conll2003/train/0000.parquet: 2 rows without tokens skipped"
-
-
-@pytest.mark.slow
-def test_no_network_is_one_sentence(tmp_path):
-    message = read_from_hub(tmp_path, "http://127.0.0.1:9", {"HF_HUB_OFFLINE": "1"})
-    where = "eriktks/conll2003@refs/convert/parquet/conll2003/train/0000.parquet"
-    assert message.startswith(f"{where}: not on the Hub, or no")
-    assert "Use your own files instead" in message and "\n" not in message
 
 
 SCHEMES = {

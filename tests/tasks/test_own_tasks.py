@@ -1,7 +1,7 @@
 """The tasks on data of the user's own: tags and their schemes, figures, options, identity, and new text."""
 
 import json
-import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.data import build_data, data_digest, read_splits
-from elmo_bench.runner.finished import contents_of, remember, sources_of
 from elmo_bench.runner.predict import installed
-from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -107,14 +105,11 @@ def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
         (tagged(SCHEMES["BIOES"]) + "x U-P\n", "tags: letters of two: not in one scheme"),
         (tagged(SCHEMES["BIO"]) + "x\n", "x.conll:91: expected 2 columns, found 1."),
         ("\n\n", "x.conll: no sentences."),
-        (b"Ada B-P\n" + b"Andr\xe9 B-P\n", "x.conll:2: not UTF-8 text"),
     ],
 )
 def test_bad_tags_end_in_one_line(tmp_path, content, message):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError, match=re.escape(message)):
         read(write(tmp_path / "x.conll", content))
-    assert message in str(told.value)
-    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +122,8 @@ def test_bad_tags_end_in_one_line(tmp_path, content, message):
     ],
 )
 def test_tags_of_a_table_are_one_for_each_token(tmp_path, row, message):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError, match=re.escape(message)):
         read(write(tmp_path / "x.jsonl", json.dumps(row) + "\n"))
-    assert message in str(told.value)
 
 
 def test_accuracy_and_macro_f1_equal_those_of_scikit_learn(tmp_path):
@@ -163,9 +157,8 @@ CLASSES = ("task=classification", "encoder=none")
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError, match=re.escape(message)):
         check_run(compose("config", options))
-    assert message in str(told.value)
 
 
 def test_a_suite_has_the_name_of_its_file_or_the_one_that_is_given():
@@ -198,22 +191,6 @@ def test_a_run_is_known_by_its_data_and_their_name(tmp_path):
     assert spec.with_contents({"data": digest}).hash != spec.with_contents({"data": other}).hash
     renamed, same = spec_and_digest(write(tmp_path / "y.csv", GOOD))
     assert (renamed.suite, same) == ("y", digest)
-
-
-def test_a_sweep_makes_the_run_again_if_one_label_changed(tmp_path, monkeypatch):
-    monkeypatch.setenv("ELMO_BENCH_CACHE", str(tmp_path / "cache"))
-    path = tmp_path / "x.csv"
-    write(path, GOOD)
-    vectors = write(tmp_path / "vectors.txt", "text 0.1 0.2\nnumber 0.3 0.4\n")
-    options = (*CLASSES, f"data.file={path}", f"suite.vectors={vectors}")
-    run = described(*options)
-    prepared = prepare(*run)
-    remember(sources_of(*run), prepared.spec.contents, prepared.frozen, started=path.stat().st_mtime + 1000)
-    assert contents_of(sources_of(*described(*options))) == prepared.spec.contents
-    state = path.stat()
-    write(path, GOOD.replace("9 .,good", "9 .,fine", 1))
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert contents_of(sources_of(*described(*options))) is None
 
 
 def test_the_columns_of_a_record_are_used_for_new_text_and_its_files_are_not_opened(tmp_path):
@@ -251,24 +228,17 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
         capsys.readouterr()
 
 
-def test_predict_takes_the_names_of_columns(tmp_path, capsys):
+def test_predict_takes_the_names_of_columns(tmp_path, refused):
     options = ("task=classification", *OWN["classification"], "task.training.least_steps=null")
     record = run_small(tmp_path / "runs", *options, "task.training.epochs=1", encoder="none")
     assert any(" of test" in each for each in record["data"]["notes"])
-    path, new, out = (
-        RunPaths.of(tmp_path / "runs", record).record,
-        write(tmp_path / "new.csv", "body\na dog\n"),
-        str(tmp_path / "out.csv"),
-    )
-    assert main(["predict", str(path), new, out]) == 2
-    assert "Name one: data.text=COLUMN" in capsys.readouterr().err
+    path, out = RunPaths.of(tmp_path / "runs", record).record, str(tmp_path / "out.csv")
+    new = write(tmp_path / "new.csv", "body\na dog\n")
+    assert "Name one: data.text=COLUMN" in refused("predict", path, new, out)
     assert main(["predict", str(path), new, out, "data.text=body"]) == 0
     for option in ("data.tags=body", "body", "data.text="):
-        assert main(["predict", str(path), new, out, option]) == 2
-        assert (
-            "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
-            in capsys.readouterr().err
-        )
+        said = "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
+        assert said in refused("predict", path, new, out, option)
 
 
 def test_files_of_predictions_are_scored_as_spans_in_the_scheme_of_their_gold(tmp_path):

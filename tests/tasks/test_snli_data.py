@@ -1,40 +1,27 @@
 """Reading SNLI in the forms in use: parses, raw text, the Hub's tables."""
 
 import json
-from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.snli.data import Data, Pair, cut_by_premise, read_pairs
 from elmo_bench.tasks.snli.metric import Metric
 from tests.hub import from_hub
 
-ROOT = Path(__file__).parents[2]
-OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/snli.yaml").data)
-
+OPTIONS = task_yaml("snli")["data"]
 # Three lines as in SNLI's own files (more keys, raw sentences), and what an eye reads in them.
 LINES = [
-    {
-        "annotator_labels": ["neutral"],
-        "captionID": "4705552913.jpg#2",
-        "gold_label": "neutral",
-        "sentence1": "Two women (sisters) don't talk.",
-        "sentence1_binary_parse": "( ( Two ( women ( -LRB- ( sisters -RRB- ) ) ) ) ( ( ( do n't ) talk ) . ) )",
-        "sentence1_parse": "(ROOT (S (NP (CD Two))))",
-        "sentence2": "Sleeping.",
-        "sentence2_binary_parse": "Sleeping",
-    },
+    {"annotator_labels": ["neutral"], "captionID": "4705552913.jpg#2", "gold_label": "neutral",
+     "sentence1": "Two women (sisters) don't talk.", "sentence1_parse": "(ROOT (S (NP (CD Two))))",
+     "sentence1_binary_parse": "( ( Two ( women ( -LRB- ( sisters -RRB- ) ) ) ) ( ( ( do n't ) talk ) . ) )",
+     "sentence2": "Sleeping.", "sentence2_binary_parse": "Sleeping"},
     {"gold_label": "-", "sentence1": "A man sings.", "sentence2": "He's loud."},
-    {
-        "gold_label": "contradiction",
-        "sentence1": 'A "man" sings.',
-        "sentence1_binary_parse": "",
-        "sentence2": "Nobody.",
-    },
-]
+    {"gold_label": "contradiction", "sentence1": 'A "man" sings.', "sentence1_binary_parse": "",
+     "sentence2": "Nobody."},
+]  # fmt: skip
 PAIRS = [
     Pair(("Two", "women", "(", "sisters", ")", "do", "n't", "talk", "."), ("Sleeping",), "neutral"),
     Pair(("A", "man", "sings", "."), ("He", "'s", "loud", "."), "-"),

@@ -12,9 +12,9 @@ from elmo_bench.tasks.squad.build import question_tokens
 from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.metric import Metric
 from elmo_bench.text.sentences import sentences
+from tests.test_bad_formats import squad_json
 
-CONFIG = compose("config", ["task=squad"]).task.data
-OPTIONS = OmegaConf.to_container(CONFIG, resolve=True)
+OPTIONS = OmegaConf.to_container(compose("config", ["task=squad"]).task.data, resolve=True)
 LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}
 SQUAD = Data(**LIMITS, **OPTIONS)
 PASSAGE = 'Ada said "no" in 1843-44.\n She moved to St. James\u2019s Square.'
@@ -22,28 +22,11 @@ TOKENS = 'Ada said " no " in 1843 - 44 . She moved to St. James \u2019 s Square 
 QUESTIONS = [("When did she say it?", [("1843", 17), ("in 1843-44", 14)]), ("Where to?", [("James\u2019s Square", 44)])]
 
 
-def squad(titles, passage=PASSAGE, questions=QUESTIONS):
-    """SQuAD JSON of one article a title, each with this passage."""
-    articles = [
-        {
-            "title": title,
-            "paragraphs": [
-                {
-                    "context": passage,
-                    "qas": [
-                        {
-                            "id": f"{title}-{number}",
-                            "question": question,
-                            "answers": [{"text": text, "answer_start": start} for text, start in answers],
-                        }
-                        for number, (question, answers) in enumerate(questions)
-                    ],
-                }
-            ],
-        }
-        for title in titles
-    ]
-    return json.dumps({"version": "1.1", "data": articles}, indent=1, ensure_ascii=False)
+def squad(titles, questions=QUESTIONS):
+    """SQuAD JSON of one article a title, each with the passage."""
+    return squad_json(
+        {title: (PASSAGE, [(f"{title}-{number}", *each) for number, each in enumerate(questions)]) for title in titles}
+    )
 
 
 @pytest.fixture
@@ -105,22 +88,11 @@ def test_answers_that_end_within_a_token_are_widened_and_counted(root, capsys):
     assert said == f"{path}: 1 of 3 answers end within a token; training uses the whole tokens\n"
 
 
-def changed(key, value, where="answers"):
-    """A file whose first answer, question or paragraph says something else; None: nothing."""
-    data = json.loads(squad("x"))
-    paragraph = data["data"][0]["paragraphs"][0]
-    node = {"paragraph": paragraph, "question": paragraph["qas"][0], "answers": paragraph["qas"][0]["answers"][0]}[
-        where
-    ]
-    node[key] = value
-    if value is None:
-        del node[key]
-    return json.dumps(data, indent=1)
-
-
 def test_questions_without_answers_can_be_predicted_and_not_trained_on(root):
     path = root / "squad" / "dev-v1.1.json"
-    path.write_text(changed("answers", None, "question"), encoding="utf-8")
+    data = json.loads(squad("x"))
+    del data["data"][0]["paragraphs"][0]["qas"][0]["answers"]
+    path.write_text(json.dumps(data), encoding="utf-8")
     first, second = SQUAD.read_file(path)
     assert (first.gold, first.spans) == ((), ())
     assert second.gold == ("James\u2019s Square",)
@@ -148,19 +120,10 @@ def test_dev_cannot_be_cut_out_of_one_article(root):
         SQUAD.read("paper", root)
 
 
-def hub_file(path, rows):
-    """A parquet file in the form of rajpurkar/squad; its table."""
-    import datasets
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def test_the_hubs_table_gives_the_same_questions(root, monkeypatch):
+    """In the form of rajpurkar/squad."""
+    from datasets import Dataset
 
-    answers = pa.struct([("text", pa.list_(pa.string())), ("answer_start", pa.list_(pa.int32()))])
-    text = [(name, pa.string()) for name in ("id", "title", "context", "question")]
-    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([*text, ("answers", answers)])), path)
-    return datasets.Dataset.from_parquet(str(path), cache_dir=str(path.parent / "cache"))
-
-
-def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
     def table(repo, file, *, revision):
         asked.append((repo, file, revision))
         rows = [
@@ -171,7 +134,7 @@ def test_the_hubs_table_gives_the_same_questions(root, tmp_path, monkeypatch):
             for title in ("xy" if "validation" in file else "abcdefghij")
             for number, (question, answers) in enumerate(QUESTIONS)
         ]  # fmt: skip
-        return hub_file(tmp_path / f"{len(asked)}.parquet", rows)
+        return Dataset.from_list(rows)
 
     asked = []
     monkeypatch.setattr("elmo_bench.tasks.squad.data.hub_table", table)

@@ -1,7 +1,6 @@
 """The head against a plain computation of one question at a time, and spans against brute force."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,18 +9,13 @@ from elmo_bench.tasks.squad import head as squad
 from elmo_bench.tasks.squad.build import Passage, Question
 from elmo_bench.tasks.squad.head import best_spans
 from tests import heads
+from tests.heads import linear
 from tests.runs import GOLDEN
-
-ROOT = Path(__file__).parents[2]
 
 
 def build(*overrides, train=None):
     """See heads.build; on four examples unless told."""
     return heads.build("squad", "data.max_train=4", *overrides, train=train)
-
-
-def relu(x, layer):
-    return (x @ layer.weight.T + layer.bias).clamp(min=0)
 
 
 def similarity(module, x, y):
@@ -43,14 +37,14 @@ def plainly(head, example, index):
     summary = weighted([max(line) for line in scores], x)
     said = [weighted(line, question) for line in scores]
     x = torch.stack([torch.cat([t, s, t * s, t * summary]) for t, s in zip(x, said, strict=True)])
-    x = relu(x, head.merge)
+    x = linear(x, head.merge).clamp(min=0)
     y, attended = heads.both_ways(x, head.reread), []
     for place, token in enumerate(y):
         others = torch.cat([y[:place], y[place + 1 :]])
         scores = [similarity(head.self_attend.similarity, token, other) for other in others]
         attended.append(weighted(scores, others, nothing=math.exp(head.self_attend.nothing.item())))
     attended = torch.stack(attended)
-    x = x + relu(torch.cat([attended, y, attended * y], dim=1), head.self_merge)
+    x = x + linear(torch.cat([attended, y, attended * y], dim=1), head.self_merge).clamp(min=0)
     first = heads.both_ways(x, head.first)
     last = heads.both_ways(torch.cat([x, first], dim=1), head.last)
     return first @ head.first_scores.weight[0], last @ head.last_scores.weight[0]

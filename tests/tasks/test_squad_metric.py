@@ -1,7 +1,6 @@
 """Every golden case of evaluate-v1.1.py, and the command."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,21 +8,17 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
 from elmo_bench.tasks.squad.metric import Metric, normalise
-from tests.golden_cases import for_each
+from tests.golden_cases import for_each, golden
+from tests.test_bad_formats import squad_json
 
-ROOT = Path(__file__).parents[2]
-GOLDEN = json.loads((ROOT / "tests/golden/squad.json").read_text(encoding="utf-8"))
+GOLDEN = golden("squad")
 METRIC = Metric()
 
 
-def gold_file(path, gold, **changes):
+def gold_file(path, gold):
     """A SQuAD file of these answers, {id: [texts]}."""
-    qas = [
-        {"id": name, "question": "?", "answers": [{"text": text, "answer_start": 0} for text in texts]}
-        for name, texts in gold.items()
-    ]
-    data = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": "c", "qas": qas}]}]} | changes
-    path.write_text(json.dumps(data), encoding="utf-8")
+    questions = [(name, "?", [(text, 0) for text in texts]) for name, texts in gold.items()]
+    path.write_text(squad_json({"T": ("c", questions)}), encoding="utf-8")
     return path
 
 

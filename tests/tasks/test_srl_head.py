@@ -10,7 +10,6 @@ from elmo_bench.tasks.srl.columns import Proposition, Sentence
 from elmo_bench.tasks.srl.head import best_paths
 from elmo_bench.text.tags import allowed_transitions
 from tests import heads
-from tests.runs import GOLDEN
 from tests.tasks.test_srl_lstm import plainly as layer_plainly
 
 build = partial(heads.build, "srl")
@@ -31,17 +30,7 @@ NARROW = "task.sizes.cpu.hidden=[7,5,6,5,4,5,6,7]"
 
 
 def test_scores_equal_a_plain_computation_of_each_proposition():
-    _, train, head, index = build(
-        "encoder=elmo", f"encoder.weights={GOLDEN}", "place=both", "data.max_train=10", NARROW
-    )
-    assert head.embedder.output_dim > 0
-    head.eval()
-    with torch.no_grad():
-        together = head(head.collate(train, index))
-        assert len({len(example.sentence.tokens) for example in train}) > 3
-        for scores, example in zip(together, train, strict=True):
-            expected = plainly(head, example, index)
-            torch.testing.assert_close(scores[: len(expected)], expected, atol=1e-5, rtol=1e-4)
+    heads.check_scores("srl", plainly, "data.max_train=10", NARROW)
 
 
 @pytest.fixture

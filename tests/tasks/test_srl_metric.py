@@ -1,17 +1,13 @@
 """The figures of srl-eval.pl on all recorded cases, from tags and from files."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from elmo_bench.tasks.srl.metric import Metric
 from elmo_bench.tasks.srl.props import read_props
-from tests.golden_cases import for_each
+from tests.golden_cases import for_each, golden
 from tests.runs import DATA
 
-ROOT = Path(__file__).parents[2]
-CASES = json.loads((ROOT / "tests/golden/srl.json").read_text(encoding="utf-8"))["cases"]
+CASES = golden("srl")["cases"]
 METRIC = Metric()
 KEYS = ("overall", "labels", "excluded", "n_props", "perfect_props")
 
@@ -61,9 +57,8 @@ def test_equals_the_golden_figures(case, tmp_path):
         figures = {key: expected[key] for key in ("n_props", "perfect_props")}
         assert scores["overall"] == expected["overall"] | figures
         counts = METRIC.outcomes(gold, predicted)
-        rows = {"": case["overall"]} | {
-            f"type:{name}.": row for name, row in (case["labels"] | case["excluded"]).items()
-        }
+        rows = {f"type:{name}.": row for name, row in (case["labels"] | case["excluded"]).items()}
+        rows[""] = case["overall"]
         assert {name: int(column.sum()) for name, column in counts.items()} == {
             start + name: row[name] for start, row in rows.items() for name in ("correct", "excess", "missed")
         }

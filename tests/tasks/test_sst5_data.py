@@ -1,20 +1,15 @@
 """Reading the treebank: golden trees, and the real files."""
 
-import json
-from pathlib import Path
-
 import pytest
-from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain
-from tests.golden_cases import for_each
+from tests.golden_cases import for_each, golden
 from tests.runs import DATA
 
-ROOT = Path(__file__).parents[2]
-CASES = json.loads((ROOT / "tests/golden/sst_trees.json").read_text(encoding="utf-8"))["cases"]
-OPTIONS = OmegaConf.to_container(OmegaConf.load(ROOT / "conf/task/sst5.yaml").data)
+CASES, OPTIONS = golden("sst_trees")["cases"], task_yaml("sst5")["data"]
 TREES = (
     "(3 (2 It) (4 (4 (2 's) (4 lovely)) (2 .)))\n(1 (2 -LRB-) (1 (1 (2 co\\/written) (0 (2 by) (0 him))) (2 -RRB-)))\n"
 )
@@ -28,8 +23,8 @@ def test_equals_the_golden_reading(case, _):
     assert [plain(token) for token in tree.tokens] == case["tokens_plain"]
     found = [{"tokens": list(tree.tokens[start:end]), "label": label} for label, start, end in tree.nodes]
     assert found == case["phrases"]
-    for shortest, golden in ((1, case["phrases"]), (4, case["phrases_min4"])):
-        phrases = [Phrase(tuple(map(plain, phrase["tokens"])), phrase["label"]) for phrase in golden]
+    for shortest, wanted in ((1, case["phrases"]), (4, case["phrases_min4"])):
+        phrases = [Phrase(tuple(map(plain, phrase["tokens"])), phrase["label"]) for phrase in wanted]
         assert list(tree.phrases(shortest=shortest)) == phrases
     assert list(tree.phrases(shortest=None)) == [Phrase(tuple(case["tokens_plain"]), case["root_label"])]
 

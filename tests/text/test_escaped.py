@@ -46,9 +46,9 @@ def of(task):
     return task_class(task, "data")(**options), task_class(task, "metric")()
 
 
-def written(task, path, examples, predicted):
+def written(task, path, examples, predicted, data=None):
     """The examples that `read_file` reads in the file that `write` wrote."""
-    data, _ = of(task)
+    data = data or of(task)[0]
     data.write(path, examples, predicted)
     return data.read_file(path)
 
@@ -113,16 +113,11 @@ def test_tables_of_the_users_own(tmp_path, ending, labels):
     rows = [{"tokens": [*each], "tags": [*islice(cycle(labels), len(each))]} for each in SENTENCES]
     names = {"tokens": "tokens", "tags": "tags"}
     examples = [data.example(row, names, "x") for row in rows]
-    assert written_by(data, path, examples) == examples
+    assert written("", path, examples, [example.gold for example in examples], data) == examples
     texts = task_class("classification", "data")(tokenizer="spaces")
     examples = [texts.example({"text": [*each], "label": labels[0]}, {"text": "text", "label": "label"}, "x")
                 for each in SENTENCES]  # fmt: skip
-    assert written_by(texts, path, examples) == examples
-
-
-def written_by(data, path, examples):
-    data.write(path, examples, [example.gold for example in examples])
-    return data.read_file(path)
+    assert written("", path, examples, [example.gold for example in examples], texts) == examples
 
 
 def test_coref(path):

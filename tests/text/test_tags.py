@@ -1,16 +1,14 @@
 """Tag schemes against triples of the same spans that hold by construction (tests/golden/tag_schemes.json)."""
 
-import json
 from itertools import pairwise, product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from elmo_bench.text import tags
+from tests.golden_cases import golden
 
-ROOT = Path(__file__).parents[2]
-TRIPLES = json.loads((ROOT / "tests/golden/tag_schemes.json").read_text(encoding="utf-8"))["tag_schemes"]
+TRIPLES = golden("tag_schemes")["tag_schemes"]
 
 
 def bioes(bioul):

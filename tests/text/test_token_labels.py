@@ -1,4 +1,4 @@
-"""Labels of words: CoNLL-U and control labels."""
+"""Labels of words: control labels, and words without labels. CoNLL-U: tests/tasks/test_pos.py."""
 
 from collections import Counter
 
@@ -7,18 +7,8 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
-from elmo_bench.text.token_labels import control_labels, read_conllu
+from elmo_bench.text.token_labels import control_labels
 from tests.runs import CUTS
-
-
-def test_conllu_has_its_words_and_their_lines(tmp_path):
-    line = "{}\tw\t_\t_\tX\t_\t0\troot\t_\t_\n"
-    path = tmp_path / "x.conllu"
-    path.write_text("# a\n" + line.format("1-2") + line.format(1) + line.format("1.1") + line.format(2) + "\n\n# b\n")
-    assert [[(number, cells[0]) for number, cells in rows] for rows in read_conllu(path)] == [[(3, "1"), (5, "2")]]
-    path.write_text("1\tw\n")
-    with pytest.raises(UserError, match=r"x\.conllu:1: expected 10 columns, found 2"):
-        list(read_conllu(path))
 
 
 def test_a_control_label_is_of_the_word_and_the_labels_are_as_frequent_as_the_true_ones():

@@ -38,5 +38,5 @@ def test_more_steps_are_no_more_reads(optimiser, tmp_path):
 def test_one_loss_that_is_not_finite_ends_the_training_before_the_epoch_is_scored(bad):
     module = head_training(None)
     module.head.loss = lambda batch: module.head.weight + (float(bad) if module.global_step == 2 else 1)
-    with pytest.raises(UserError, match=f"epoch 1, by step 6: the loss is {bad}"):
+    with pytest.raises(UserError, match=rf"epoch 1, by step 6: the loss is {bad}\. Lower task\.training\.optim"):
         fit(module, batches(7), batches(1), callbacks=[], epochs=1)

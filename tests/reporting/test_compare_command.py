@@ -7,16 +7,14 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
-from tests.reporting.ledgers import add
+from tests.reporting.ledgers import add, fill
 
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ledger")
-    for task in ("ner", "sst5"):
-        for encoder in ("glove", "elmo"):
-            for seed in range(3 if task == "ner" else 1):
-                add(folder, task, encoder, seed)
+    fill(folder, "ner", "glove elmo", seeds=3)
+    fill(folder, "sst5", "glove elmo")
     add(folder, "snli", "elmo", 0)
     return folder
 
@@ -49,10 +47,8 @@ def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsy
 
 
 def test_several_have_ranks(tmp_path, capsys):
-    for task in ("ner", "snli"):
-        for encoder in ("none", "glove", "elmo"):
-            for seed in range(3):
-                add(tmp_path, task, encoder, seed, lift=0.1 if encoder == "elmo" else 0.0)
+    fill(tmp_path, "ner snli", "none glove", seeds=3)
+    fill(tmp_path, "ner snli", "elmo", seeds=3, lift=0.1)
     add(tmp_path, "sst5", "elmo", 0)
     code, table, _ = compare(tmp_path, capsys, "elmo", "glove", "none")
     assert code == 0 and "sst5" not in table
@@ -63,9 +59,7 @@ def test_several_have_ranks(tmp_path, capsys):
 
 
 def test_a_tie_of_few_seeds_says_what_could_have_been_seen(tmp_path, capsys):
-    for encoder in ("glove", "elmo_characters"):  # equal
-        for seed in range(3):
-            add(tmp_path, "ner", encoder, seed)
+    fill(tmp_path, "ner", "glove elmo_characters", seeds=3)  # equal
     _, table, _ = compare(tmp_path, capsys, "elmo_characters", "glove")
     row = cells(table, "ner")
     low, high = map(float, row[3].replace("−", "-").split(" … "))
@@ -73,10 +67,9 @@ def test_a_tie_of_few_seeds_says_what_could_have_been_seen(tmp_path, capsys):
     assert "a difference below x points could not be seen" in table
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_path, capsys):
-    for encoder in ("glove", "elmo"):
-        for seed in range(3):
-            add(tmp_path, "classification", encoder, seed, suite="reviews")
+    fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews")
     _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
     assert "suite reviews, size cpu" in said
     [line] = [line for line in said.splitlines() if " test items and these seeds, " in line]
@@ -92,8 +85,7 @@ def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):
 
 
 def test_the_one_suite_and_size_of_the_ledger_are_taken_and_several_are_named(tmp_path, capsys):
-    for encoder in ("glove", "elmo"):
-        add(tmp_path, "ner", encoder, 0, suite="paper", size="paper")
+    fill(tmp_path, "ner", "glove elmo", suite="paper", size="paper")
     code, table, _ = compare(tmp_path, capsys, "elmo", "glove")
     assert code == 0 and "suite paper, size paper:" in table
     add(tmp_path, "ner", "glove", 0)
@@ -102,30 +94,31 @@ def test_the_one_suite_and_size_of_the_ledger_are_taken_and_several_are_named(tm
     assert compare(tmp_path, capsys, "elmo", "glove", "--suite", "paper")[0] == 0
 
 
-def test_a_copy_with_another_attempt_is_no_second_seed(tmp_path, capsys):
+@pytest.mark.usefixtures("undrawn")
+def test_a_copy_with_other_losses_and_another_attempt_is_no_second_seed(tmp_path, capsys):
     """A single run of each becomes two: no test, one line, and exit code 1. `check` names the copy and the original."""
     for encoder in ("glove", "elmo"):
         record = add(tmp_path, "ner", encoder, 0)
         first = RunPaths.of(tmp_path, record)
         record |= {"seed": 1, "attempt": f"{record['hash']:f<32}", "created": "2026-03-04T05:06:07+00:00"}
+        record["curves"] = {"dev": record["curves"]["dev"][:3], "steps": [7] * 3, "train_loss": [3.0, 2.0, 1.5]}
+        record["epochs"]["run"] = 3
         write_record(copy := RunPaths.of(tmp_path, record), record, read_outcomes(first))
     code, table, error = compare(tmp_path, capsys, "elmo", "glove")
     row = cells(table, "ner")
     assert (code, row[1], row[3]) == (1, "1 and 1", "not tested") and "Not tested: a single seed" in table
-    said = f"{copy.record}: the same outcomes and losses as seed 0 of {record['hash']}, so one of the two is a copy"
-    assert said in error
+    assert f"{copy.record}: the same outcomes as seed 0 of {record['hash']}, so one of the two is a copy" in error
     for path in (first.record, copy.record):
         assert main(["check", str(path)]) == 1
-        assert re.search(rf"WRONG ({copy.record}: )?the same outcomes and losses as seed 0", capsys.readouterr().out)
+        assert re.search(rf"WRONG ({copy.record}: )?the same outcomes as seed 0", capsys.readouterr().out)
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
-    assert "the same outcomes and losses as seed 0" in capsys.readouterr().err
+    assert "the same outcomes as seed 0" in capsys.readouterr().err
 
 
 def test_an_encoder_with_changes_is_given_word_by_word(tmp_path, capsys):
-    for seed in range(2):
-        add(tmp_path, "ner", "glove", seed)
-        changed = {"encoder.contextual.stateful": True, "encoder.precision": "float16"}
-        add(tmp_path, "ner", "elmo", seed, settings=changed)
+    fill(tmp_path, "ner", "glove", seeds=2)
+    changed = {"encoder.contextual.stateful": True, "encoder.precision": "float16"}
+    fill(tmp_path, "ner", "elmo", seeds=2, settings=changed)
     options = ["--encoder", "elmo", "encoder.precision=float16", "encoder.contextual.stateful=true"]
     code, table, error = compare(tmp_path, capsys, "glove", *options)
     label = "elmo, encoder.contextual.stateful=true, encoder.precision=float16"
