@@ -244,10 +244,8 @@ def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
     for name in (GOLD, PREDICTED):
         if lacking := [number for number, row in enumerate(rows, 1) if name not in row]:
             raise UserError(f"{path}, row {lacking[0]}: no {name}. `predict` writes files that have both columns.")
-    without = sum(row.get(GOLD) in (None, "", []) for row in rows)
-    if without:
-        which = "none of its rows has" if without == len(rows) else f"{without:,} of {len(rows):,} rows do not have"
-        raise UserError(f"{path}: {which} a gold label, so there is nothing to compare. Fill in the column {GOLD}.")
+    if without := sum(row.get(GOLD) in (None, "", []) for row in rows):
+        raise UserError(f"{path}: {without:,} of {len(rows):,} rows have no gold label. Fill in the column {GOLD}.")
     return rows
 
 
