@@ -180,9 +180,7 @@ class HeadTraining(pl.LightningModule):
     test_step = validation_step
 
     def on_validation_epoch_end(self) -> None:
-        self._score("dev")
-        score = float(self.scores["overall"][self.metric.main])
-        self.log(f"dev_{self.metric.main}", score)
+        score = self._score("dev")
         # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
         # A score of 0 does not count as a plateau: the head has found nothing yet, as in first epochs of tagging.
         plateau = self.lr_schedulers() if self.trainer.state.fn == TrainerFn.FITTING and self.schedule else None
@@ -191,7 +189,6 @@ class HeadTraining(pl.LightningModule):
 
     def on_test_epoch_end(self) -> None:
         self._score("test")
-        self.log(f"test_{self.metric.main}", float(self.scores["overall"][self.metric.main]))
 
     def configure_optimizers(self) -> Any:
         optimiser = build_optimiser(self.optimizer, (p for p in self.parameters() if p.requires_grad))
@@ -208,7 +205,10 @@ class HeadTraining(pl.LightningModule):
         if isinstance(every, int) and self.global_step % every == 0:
             scheduler.step()
 
-    def _score(self, split: str) -> None:
+    def _score(self, split: str) -> float:
         self.predictions = [self._by_number[number] for number in range(len(self.gold[split]))]
         self._by_number = {}
         self.scores = scores_of(self.metric, self.gold[split], self.predictions)
+        score = float(self.scores["overall"][self.metric.main])
+        self.log(f"{split}_{self.metric.main}", score)
+        return score
