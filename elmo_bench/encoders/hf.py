@@ -48,11 +48,11 @@ class HfEncoder:
         last for a causal model, whose earlier pieces have not seen the rest of the word, else first. `precision` of the
         network: float32 (None), or bfloat16, which pays on a GPU. Raises UserError if the model cannot be loaded or
         `transformers` is not installed."""
+        if pooling not in (None, *POOLINGS):
+            raise UserError(f"encoder.contextual.pooling={pooling}: unknown. Choose one of: {', '.join(POOLINGS)}.")
         precision = precision or "float32"
-        for option, value, known in (("pooling", pooling, (None, *POOLINGS)), ("precision", precision, PRECISIONS)):
-            if value not in known:
-                names = ", ".join(filter(None, known))
-                raise UserError(f"encoder.contextual.{option}={value}: unknown. Choose one of: {names}.")
+        if precision not in PRECISIONS:
+            raise UserError(f"encoder.contextual.precision={precision}: unknown. Choose float32 or bfloat16.")
         self.folder = find(weights)
         self.files = files_of(self.folder)
         self.checksum = checksum(weights, self.folder)

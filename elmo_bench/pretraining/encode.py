@@ -133,7 +133,6 @@ class Encoded:
 
     @property
     def sentences(self) -> int:
-        """S."""
         return len(self.starts) - 1
 
     @property
@@ -254,7 +253,6 @@ class Batches:
         return [parts[place] for place in rng.permutation(len(parts))]
 
     def batch(self, sentences: Sequence[int] | np.ndarray) -> Batch:
-        """The batch of these sentences."""
         tokens, sizes, starts = self.text.tokens, self.sizes[sentences], self.text.starts[:-1][sentences]
         steps = np.arange(int(sizes.max()) + 1)[:, None]  # places in `<S> w1 … wn </S>`
         inside = np.clip(starts + steps - 1, 0, len(tokens) - 1)
