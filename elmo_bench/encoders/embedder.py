@@ -21,10 +21,7 @@ HIDDEN = 0.5  # Lample et al. 2016: how often a word that occurs once is read as
 
 
 class LearnedWords(nn.Module):
-    """A trained vector for each training word, the words that occur `repeated` times first; all others share one.
-
-    `index` gives the row of a word, here and in `StaticWords`.
-    """
+    """A trained vector for each training word, the words that occur `repeated` times first; all others share one."""
 
     def __init__(self, words: Sequence[str], dim: int, *, repeated: int):
         super().__init__()
@@ -36,6 +33,7 @@ class LearnedWords(nn.Module):
         self.rare = repeated + 2  # the first row of a word that occurs once
 
     def index(self, word: str) -> int:
+        """The row of a word."""
         return self.vocabulary[word]
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -84,6 +82,7 @@ class StaticWords(nn.Module):
                 nn.init.normal_(new, float(numbers.mean()), float(numbers.std()))
 
     def index(self, word: str) -> int:
+        """The row of a word."""
         row = self.vectors.lookup(word)
         return self._own.get(word, UNKNOWN) if row is None else row + 2
 
