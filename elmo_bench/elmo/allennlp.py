@@ -106,8 +106,6 @@ class Elmo(nn.Module):
         layers = 1 + self.options.layers
         if num_output_representations < 1:
             raise UserError(f"num_output_representations={num_output_representations}: too few. Give 1 or more.")
-        if not 0 <= dropout <= 1:
-            raise UserError(f"dropout={dropout}: out of range. Give a number from 0 to 1.")
         if scalar_mix_parameters is not None and len(scalar_mix_parameters) != layers:
             given = [*scalar_mix_parameters]
             raise UserError(f"scalar_mix_parameters={given}: wrong length. Give {layers} numbers, one for each layer.")

@@ -47,10 +47,8 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
     for pattern in corpus if isinstance(corpus, Sequence) and not isinstance(corpus, str) else [corpus]:
         if not isinstance(pattern, str):
             raise UserError(f"corpus={pattern}: give a file or a pattern, such as ./1")
-        paths = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
-        if not paths and Path(pattern).is_file():  # notes[1].txt
-            paths = [Path(pattern)]
-        if not paths:
+        found = [pattern] if Path(pattern).is_file() else glob.glob(pattern, recursive=True)  # noqa: PTH207
+        if not (paths := sorted(map(Path, found))):
             raise UserError(f"corpus={pattern}: no file matches. Check the path, and quote a pattern for the shell.")
         files += paths
     return list(dict.fromkeys(files))

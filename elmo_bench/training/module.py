@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.batch import by_length, pools
 from elmo_bench.training.contracts import Metric
-from elmo_bench.training.optimisers import LINEAR, build_optimiser, build_schedule
+from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_schedule, construct
 
 POOL = 32  # batches whose examples are sorted by length together
 LOOK = 100  # steps between two looks at the loss, each of which waits for a GPU
@@ -191,7 +191,8 @@ class HeadTraining(pl.LightningModule):
         self._score("test")
 
     def configure_optimizers(self) -> Any:
-        optimiser = build_optimiser(self.optimizer, (p for p in self.parameters() if p.requires_grad))
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        optimiser = construct("task.training.optimizer", OPTIMISERS, self.optimizer, trained)
         scheduler = None if self.schedule is None else build_schedule(self.schedule, optimiser)
         if not scheduler:
             return optimiser

@@ -3,7 +3,7 @@
 They look like `{name: adam, lr: 0.001}` and `{name: linear}`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -93,11 +93,6 @@ SCHEDULES = {
     "plateau": partial(ReduceLROnPlateau, mode="max", threshold=0.0),  # a gain is any gain, as for patience
     "step": StepLR,
 }
-
-
-def build_optimiser(options: Mapping[str, Any], parameters: Iterable[torch.nn.Parameter]) -> Optimizer:
-    """The optimiser `options["name"]`; the other options are its arguments. Raises UserError."""
-    return construct("task.training.optimizer", OPTIMISERS, options, list(parameters))
 
 
 def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRScheduler | None:

@@ -58,7 +58,6 @@ def test_inputs_that_do_not_fit(inputs, said, requires_grad):
         (("mini", "mini", 1), {}, "mini: no such file"),
         ((None, "tiny", 1), {}, "or one of: mini, small"),
         ((*FILES, 0), {}, "num_output_representations=0: too few"),
-        ((*FILES, 1), {"dropout": 1.5}, "dropout=1.5: out of range"),
         (
             (*FILES, 1),
             {"scalar_mix_parameters": [1.0, 2.0]},
