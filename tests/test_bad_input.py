@@ -82,7 +82,7 @@ DAMAGES = {
         "a network of 154,6",
     ),
     "options that are no JSON": (lambda weights: (weights / "options.json").write_text("{"), "not valid JSON"),
-    "no weights": (lambda weights: (weights / "weights.hdf5").unlink(), "no files match *.hdf5"),
+    "no weights": (lambda weights: (weights / "weights.hdf5").unlink(), r"expected one file *.hdf5"),
     "a cut file": (
         lambda weights: (weights / "weights.hdf5").write_bytes((GOLDEN / "weights.hdf5").read_bytes()[:5000]),
         "weights.hdf5: not a readable HDF5 file",

@@ -7,7 +7,6 @@ Sources: `allennlp.modules.elmo`, whose behaviour is recorded in tests/golden/el
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -19,6 +18,7 @@ from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.batches import keep, layers_of_words, started
+from elmo_bench.elmo.embed import windows
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.frozen import frozen
 from elmo_bench.elmo.kernels import Network
@@ -106,8 +106,6 @@ class Elmo(nn.Module):
         layers = 1 + self.options.layers
         if num_output_representations < 1:
             raise UserError(f"num_output_representations={num_output_representations}: too few. Give 1 or more.")
-        if not 0 <= dropout <= 1:
-            raise UserError(f"dropout={dropout}: out of range. Give a number from 0 to 1.")
         if scalar_mix_parameters is not None and len(scalar_mix_parameters) != layers:
             given = [*scalar_mix_parameters]
             raise UserError(f"scalar_mix_parameters={given}: wrong length. Give {layers} numbers, one for each layer.")
@@ -194,19 +192,16 @@ class Elmo(nn.Module):
 
 def _checked(inputs: Tensor) -> np.ndarray:
     """Character ids [..., T, C]. Raises UserError for anything that `batch_to_ids` does not make."""
-    if not isinstance(inputs, Tensor) or inputs.dtype not in (torch.int16, torch.int32, torch.int64):
-        what = str(inputs.dtype).removeprefix("torch.") if isinstance(inputs, Tensor) else type(inputs).__name__
-    elif inputs.ndim < 3 or inputs.shape[-1] != WORD_LENGTH:
-        what = f"shape {[*inputs.shape]}"
-    else:
+    is_whole = isinstance(inputs, Tensor) and inputs.dtype in (torch.int16, torch.int32, torch.int64)
+    if is_whole and inputs.ndim >= 3 and inputs.shape[-1] == WORD_LENGTH:
         ids = inputs.cpu().numpy()
         real = np.asarray(ids.any(axis=-1))  # ...T
         if not ids.size or (ids.min() >= 0 and ids.max() < CHARACTERS and not (real[..., 1:] & ~real[..., :-1]).any()):
             return ids
-        what = f"ids from {ids.min()} to {ids.max()}, perhaps with padding before a token"
+    what = f"{inputs.dtype} {[*inputs.shape]}" if isinstance(inputs, Tensor) else type(inputs).__name__
     raise UserError(
-        f"inputs: {what}, expected integers from 0 to {CHARACTERS - 1}, [B, T, {WORD_LENGTH}]. "
-        "Use batch_to_ids(sentences)."
+        f"inputs: {what}, expected integers from 0 to {CHARACTERS - 1}, [B, T, {WORD_LENGTH}], without padding before "
+        "a token. Use batch_to_ids(sentences)."
     )
 
 
@@ -214,12 +209,11 @@ def _bilm(options_file: File, weight_file: File, module: BiLM | ElmoEncoder | No
     """The biLM of the files or the module, in float32 on the CPU; a copy, unless a BiLM is to be trained."""
     if module is None and weight_file is not None:
         return load_bilm(str(weight_file), None if options_file is None else str(options_file))[0]
-    if module is None:
-        raise UserError(
-            "weight_file: missing. Give a file with options_file, or options_file=None and a name: mini, original, …"
-        )
     if options_file is not None or weight_file is not None or not isinstance(module, BiLM | ElmoEncoder):
-        raise UserError(f"module: {type(module).__name__}. Give a BiLM or an ElmoEncoder, and None for both files.")
+        raise UserError(
+            "weight_file: missing, or given with a module. Give a file with options_file, options_file=None and a "
+            "name (mini, original, …), or None for both and module=: a BiLM or an ElmoEncoder."
+        )
     if trained and isinstance(module, BiLM):
         return module
     return copy.deepcopy(module if isinstance(module, BiLM) else module.bilm).to("cpu", torch.float32)
@@ -237,8 +231,6 @@ class ElmoEmbedder:
     """
 
     def __init__(self, options_file: File = None, weight_file: File = None, cuda_device: int = -1, **options: Any):
-        if options_file is not None and weight_file is None:
-            raise UserError("weight_file: missing. Give the weights that belong to options_file.")
         self.encoder = ElmoEncoder(
             weights="original" if weight_file is None else str(weight_file),
             options=None if options_file is None else str(options_file),
@@ -256,8 +248,5 @@ class ElmoEmbedder:
 
     def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = 64) -> Iterator[np.ndarray]:
         """Layers [L, T, 2P] of each sentence, in order; `batch_size` sentences are held at a time."""
-        if batch_size < 1:
-            raise UserError(f"batch_size={batch_size}: too small. Give 1 or more.")
-        rest = iter(sentences)
-        while batch := list(islice(rest, batch_size)):
+        for batch in windows(sentences, size=len, batch=batch_size):
             yield from self.embed_batch(batch)

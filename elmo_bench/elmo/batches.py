@@ -103,9 +103,7 @@ def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
     No sentences give [0, 0, 50] and empty ones [B, 0, 50], which `Elmo` accepts (AllenNLP returned two axes there).
     Raises UserError for a sentence that is a string, and for a token that is none.
     """
-    sentences = batch if isinstance(batch, str) else list(batch)
-    check_tokens(sentences, "batch_to_ids")
-    return torch.from_numpy(batch_ids([list(sentence) for sentence in sentences]))
+    return torch.from_numpy(batch_ids([list(sentence) for sentence in check_tokens(batch, "batch_to_ids")]))
 
 
 def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> list[Sequence[str]]:
@@ -118,8 +116,7 @@ def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> list[Sequence
         raise UserError(f"{call}: {start} is a string, expected a list of sentences. Give [{start}.split()].")
     for number, sentence in enumerate(sentences := list(sentences)):
         if isinstance(sentence, str) or not isinstance(sentence, Iterable):
-            what = f"{sentence[:20]!r} is a string" if isinstance(sentence, str) else f"{sentence!r:.40}"
-            raise UserError(f"{call}: {what}, expected a list of tokens. Split it.")
+            raise UserError(f"{call}: {sentence!r:.40} is a {type(sentence).__name__}, expected a list of tokens.")
         for position, token in enumerate(sentence):
             if not isinstance(token, str):
                 raise UserError(

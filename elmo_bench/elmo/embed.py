@@ -107,8 +107,6 @@ def embed(source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: in
                 meter.say(f"more than {MAPPED:,} sentences: {INDEX} is left out")
             else:
                 file.create_dataset(INDEX, data=[json.dumps(index)], dtype=h5py.string_dtype())
-                if repeated := number - len(index):
-                    meter.say(f"{INDEX}: {repeated:,} lines are repeated; it has the last index of each")
         sink.check()
         rate = meter.tokens_per_second
     if empty:

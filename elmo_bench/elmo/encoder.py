@@ -4,7 +4,7 @@ A sentence passes through this file, `batches.py` (sorting), `frozen.py` (words 
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -131,19 +131,14 @@ class ElmoEncoder(Shareable):
         for start in range(0, len(work), 8 * threads):
             some = work[start : start + 8 * threads]
             parallel = threads > 1 and len(some) > 1
-            if parallel:
-                self._prepare(sentences[row] for pool in some for row in pool)
+            if parallel:  # compute what the threads then only read
+                words = {word[:LONGEST_WORD] for pool in some for row in pool for word in sentences[row]}
+                self.vectors(list(words | {*START, *END}))
+                self._start_after_markers(1)
             for pool, of_pool in zip(some, (parallel_map if parallel else map)(encode_pool, some), strict=True):
                 for row, layers in zip(pool, of_pool, strict=True):
                     results[row] = layers
         return results
-
-    @frozen
-    def _prepare(self, sentences: Iterable[Sequence[str]]) -> None:
-        """Compute the vectors of all words, which several threads then only read."""
-        words = {word[:LONGEST_WORD] for sentence in sentences for word in sentence}
-        self.vectors(list(words | {*START, *END}))
-        self._start_after_markers(1)
 
     @frozen
     def _encode_pool(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:

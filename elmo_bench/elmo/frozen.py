@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -51,15 +51,11 @@ def float32_products(precision: str) -> Iterator[None]:
 
 def device_named(name: str) -> torch.device:
     """A device by torch's name of it, such as cpu or cuda:1. Raises UserError if this machine has no such device."""
-    try:
+    with suppress(RuntimeError, TypeError):
         device = torch.device(name)
-    except (RuntimeError, TypeError):
-        device = None
-    if device is None or device.type not in ("cpu", "cuda"):
-        raise UserError(f"device={name}: no such device. Use cpu or cuda.")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f"device={name}: no such CUDA device here. Use device=cpu.")
-    return device
+        if device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < torch.cuda.device_count()):
+            return device
+    raise UserError(f"device={name}: no such device here. Use cpu, or cuda where there is a GPU.")
 
 
 def described(encoder: Any, weights: str) -> str:

@@ -133,9 +133,7 @@ def resolve_file(path_or_address: str) -> Path:
     if path_or_address.startswith(ADDRESS):
         if published := known_address(path_or_address):
             return bilm_file(*published)
-        name = PurePosixPath(urlsplit(path_or_address).path).name
-        if not name:
-            raise UserError(f"{path_or_address}: not the address of a file. Give one that ends in a file name.")
+        name = PurePosixPath(urlsplit(path_or_address).path).name or "file"
         folder = hashlib.sha256(path_or_address.encode()).hexdigest()[:16]
         return fetch(path_or_address, cache_folder() / "elmo" / "urls" / folder / name)
     path = Path(path_or_address).expanduser()
@@ -155,11 +153,9 @@ def bilm_file(name: str, kind: str) -> Path:
 def _one(folder: Path, patterns: Sequence[str]) -> Path:
     """The file of a folder that matches a pattern. Raises UserError if there are several or none."""
     files = sorted(path for pattern in patterns for path in folder.glob(pattern))
-    if len(files) > 1:
-        names = ", ".join(path.name for path in files)
-        raise UserError(f"{folder}: {len(files)} files match {' or '.join(patterns)} ({names}). Name one of them.")
-    if not files:
-        raise UserError(f"{folder}: no files match {' or '.join(patterns)}. Put one there, or give another folder.")
+    if len(files) != 1:
+        names = ", ".join(path.name for path in files) or "none"
+        raise UserError(f"{folder}: expected one file {' or '.join(patterns)}, found {names}. Give the file itself.")
     return files[0]
 
 
@@ -168,13 +164,6 @@ def known_address(url: str) -> tuple[str, str] | None:
     file = PurePosixPath(urlsplit(url).path).name
     kinds = {f"elmo_{stem}_{KINDS[kind]}": (name, kind) for name, stem in BILMS.items() for kind in KINDS}
     return kinds.get(file) if url.startswith(tuple(TABLE["bilm"]["also"])) else None
-
-
-def vector_archive(name: str) -> Path:
-    """The archive with the vectors of this name. Raises UserError if it cannot be downloaded."""
-    archive = TABLE["archives"][VECTORS[name]["archive"]]
-    file = PurePosixPath(urlsplit(archive["url"]).path).name
-    return fetch(mirrored(archive["url"]), cache_folder() / "vectors" / file, sha256=archive["sha256"])
 
 
 def is_repository(name: str) -> bool:

@@ -25,9 +25,7 @@ def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = T
         ("device", _is_here, "a torch.device that is here, such as torch.device('cpu')"),
         ("encode", callable, "a method: sentences to a list of tensors"),
     ):
-        if not hasattr(encoder, attribute):
-            raise UserError(f"{name}: the encoder has no {attribute}. Give it {what}.")
-        if not good(value := getattr(encoder, attribute)):
+        if not good(value := getattr(encoder, attribute, None)):
             raise UserError(f"{name}: the encoder's {attribute} is {value!r:.60}. Give {what}.")
     together = check_layers(encoder, texts, encoder.encode(list(texts)), name=name)
     for text, layers in zip(texts, together, strict=True):
@@ -49,8 +47,7 @@ def check_layers(encoder: Any, sentences: Sequence[Any], layers: Any, *, name: s
     for sentence, each in zip(sentences, layers, strict=True):
         wanted = [encoder.layers, len(sentence), encoder.dim]
         if not isinstance(each, Tensor) or [*each.shape] != wanted or each.dtype != torch.float32:
-            kind = str(each.dtype).removeprefix("torch.") if isinstance(each, Tensor) else type(each).__name__
-            gave = f"{kind} {[*each.shape]}" if isinstance(each, Tensor) else f"a {kind}"
+            gave = f"{each.dtype} {[*each.shape]}" if isinstance(each, Tensor) else f"a {type(each).__name__}"
             raise UserError(
                 f"{name}: encode gives {gave} for a sentence of {len(sentence)} tokens. Return a float32 tensor "
                 f"{wanted}: layers, tokens, dimensions."

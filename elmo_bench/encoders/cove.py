@@ -17,7 +17,7 @@ from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.batches import check_tokens
 from elmo_bench.elmo.frozen import described, device_named, frozen
 from elmo_bench.encoders import Encoder
-from elmo_bench.encoders.static import checksum_of, load_static, path_of
+from elmo_bench.encoders.static import load_static, path_of
 from elmo_bench.text.batch import by_length, pools
 
 SIZE, TOKENS = 64, 4096  # at most, of a pool of sentences that go through the network together
@@ -34,14 +34,15 @@ class Cove:
     def __init__(self, *, weights: str, inputs: str = "glove.840B.300d", device: str = "cpu"):
         """`weights`: the file of the biLSTMs. `inputs`: static vectors, by name or path. Raises UserError."""
         path = Path(weights).expanduser()
-        content, self._inputs_checksum = Content(path), checksum_of(inputs)
+        content = Content(path)
+        self.files = [path, path_of(inputs)]
+        self._inputs_checksum = Content(self.files[1]).sha256
         self.inputs, self.device = inputs, device_named(device)
         self.lstms = read_lstms(path).to(self.device)
         content.check()
         self.checksum = f"{content.sha256} inputs {self._inputs_checksum[:12]}"
         self.layers, self.dim = len(self.lstms), 2 * int(self.lstms[0].hidden_size)  # type: ignore[arg-type]
         self.parameters = sum(parameter.numel() for parameter in self.lstms.parameters())
-        self.files = [path, path_of(inputs)]
         self._vectors: dict[str, Tensor] = {}  # of the words that were expected
 
     def expect(self, words: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import ENDING, read_tensors
@@ -154,11 +155,8 @@ class HfEncoder:
                 f"encoder.name={self.folder}: the tokeniser has a piece number {most}, but the model knows {known:,}. "
                 "Save the tokeniser that the model was trained with."
             )
-        ids = torch.zeros(len(texts), max(len(text.ids) for text in texts), dtype=torch.long)  # BP
-        mask = torch.zeros_like(ids)  # BP
-        for row, text in enumerate(texts):
-            ids[row, : len(text.ids)] = torch.tensor(text.ids)
-            mask[row, : len(text.ids)] = 1
+        ids = pad_sequence([torch.tensor(text.ids) for text in texts], batch_first=True)  # BP
+        mask = pad_sequence([torch.ones(len(text.ids), dtype=torch.long) for text in texts], batch_first=True)  # BP
         layers = torch.stack(self._forward(ids.to(self.device), mask.to(self.device)), dim=2).float()  # BPLD
         starts = [0, *accumulate(text.words for text in texts)]  # of each text among all words
         chosen = [(row, piece, starts[row] + word) for row, text in enumerate(texts) for piece, word in text.chosen]

@@ -131,8 +131,8 @@ class LayerFile:
         with reading(self.path, "a file of layers"):
             layers = self._tensor(name)
         if layers.dtype not in FLOATS or layers.ndim not in (2, 3) or 0 in (layers.shape[0], layers.shape[-1]):
-            kind = str(layers.dtype).removeprefix("torch.")
-            raise UserError(f"{where} is {kind} {[*layers.shape]}, expected numbers of layers x tokens x dimensions.")
+            shape = f"{layers.dtype} {[*layers.shape]}"
+            raise UserError(f"{where} is {shape}, expected numbers of layers x tokens x dimensions.")
         layers = layers.float()  # float64 beyond float32 becomes infinity
         if not layers.isfinite().all():
             raise UserError(f"{where} has numbers that are not finite. {AGAIN}")
@@ -179,11 +179,7 @@ def _text(path: Path, data: Any) -> bytes:
 
 
 def _paths(path: Path) -> list[Path]:
-    if path.is_dir():
-        paths = sorted(each for each in path.iterdir() if each.suffix in ENDINGS)
-    else:
-        paths = [path] if path.is_file() and path.suffix in ENDINGS else []
-    if not paths:
-        what = "no layers there" if path.exists() else "no such file or folder"
-        raise UserError(f"encoder.name={path}: {what}. Give a file ({', '.join(ENDINGS)}) or a folder of them.")
+    files = path.iterdir() if path.is_dir() else [path] if path.is_file() else []
+    if not (paths := sorted(each for each in files if each.suffix in ENDINGS)):
+        raise UserError(f"encoder.name={path}: no layers there. Give a file ({', '.join(ENDINGS)}) or their folder.")
     return paths

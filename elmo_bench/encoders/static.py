@@ -17,17 +17,17 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 import numpy as np
 
 from elmo_bench.base.arrays import read_arrays, write_arrays
-from elmo_bench.base.downloads import Content, cache_folder
+from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import LONGEST_LINE, open_text, unpack
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.pretrained import VECTORS, vector_archive
+from elmo_bench.elmo.pretrained import TABLE, VECTORS
 from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
 from elmo_bench.encoders.vector_files import NGrams, read_compact
 from elmo_bench.text.columns import escaped, unescaped
@@ -104,11 +104,6 @@ def _parse(path: Path, wanted: Collection[str] | None) -> tuple[list[str], np.nd
     return *(read_word2vec if path.name.endswith(BINARY) else read_text)(path, wanted), None
 
 
-def checksum_of(name_or_path: str) -> str:
-    """The checksum that `load_static` gives the table. Raises UserError."""
-    return Content(path_of(name_or_path)).sha256
-
-
 def numbers_of(path: Path) -> int:
     """How many numbers a file of vectors has, those of n-grams included; reads all of it. Raises UserError."""
     _, vectors, ngrams = _parse(path, None)
@@ -126,7 +121,9 @@ def path_of(name_or_path: str) -> Path:
                 return path
         if hint := VECTORS[name_or_path].get("by_hand"):
             raise UserError(f"{name_or_path}: not in {folder}; {hint} and put it there as {name_or_path}.txt")
-        archive = vector_archive(name_or_path)
+        published = TABLE["archives"][VECTORS[name_or_path]["archive"]]
+        file = folder / PurePosixPath(published["url"]).name
+        archive = fetch(mirrored(published["url"]), file, sha256=published["sha256"])
         if archive.stem == name_or_path:  # it has this table alone
             return archive
         unpack(archive, f"{name_or_path}.txt", path := folder / f"{name_or_path}.txt")

@@ -73,19 +73,14 @@ class NGrams:
         return vectors
 
     def buckets(self, word: str) -> list[int]:
-        """The row of each n-gram of a word."""
-        return [hash_of(ngram) % len(self.rows) for ngram in ngrams_of(word, self.shortest, self.longest)]
-
-
-def ngrams_of(word: str, shortest: int, longest: int) -> list[bytes]:
-    """The n-grams of `<word>` in UTF-8; of a longer word, of its first LONGEST_WORD characters. A boundary is none."""
-    text = f"<{word[:LONGEST_WORD]}>"
-    return [
-        text[start : start + size].encode(errors="surrogatepass")
-        for start in range(len(text))
-        for size in range(shortest, min(longest, len(text) - start) + 1)
-        if size > 1 or 0 < start < len(text) - 1
-    ]
+        """The row of each n-gram of `<word>`, whose first LONGEST_WORD characters are read. A boundary is no n-gram."""
+        text = f"<{word[:LONGEST_WORD]}>"
+        return [
+            hash_of(text[start : start + size].encode(errors="surrogatepass")) % len(self.rows)
+            for start in range(len(text))
+            for size in range(self.shortest, min(self.longest, len(text) - start) + 1)
+            if size > 1 or 0 < start < len(text) - 1
+        ]
 
 
 def hash_of(ngram: bytes) -> int:

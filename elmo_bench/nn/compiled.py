@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import CDLL, c_long, c_void_p
 from functools import cache
 from pathlib import Path
@@ -19,32 +19,27 @@ SHARED = Path(__file__).parent  # of loops.h
 NUMBERS = {torch.float32: "float", torch.float64: "double"}
 
 
-class Loops:
-    """The functions `forward` and `backward` of a C file."""
-
-    def __init__(self, name: str, library: CDLL):
-        self.name, self.library = name, library
-
-    def __call__(
-        self, function: str, sizes: Sequence[int], lengths: Tensor, backwards: bool, *arrays: Tensor | None
-    ) -> None:
-        """Call a function with (batch, length, hidden), lengths int64 [B], the direction and contiguous arrays."""
-        pointers = [c_void_p(0 if array is None else array.data_ptr()) for array in arrays]
-        assert all(array is None or array.is_contiguous() for array in arrays)
-        run = getattr(self.library, function)
-        if not run(*map(c_long, sizes), c_void_p(lengths.data_ptr()), int(backwards), *pointers):
-            raise MemoryError(f"{self.name}: no memory for a batch of {sizes[0]}")
+Loops = Callable[..., None]
 
 
 def loops(source: Path, like: Tensor) -> Loops | None:
     """The loops over time in a C file for the type of `like`; None on another device or in another type than `NUMBERS`.
 
-    Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
+    They take a function's name, (batch, length, hidden), lengths int64 [B], the direction and contiguous arrays or
+    None. Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
     """
     real = NUMBERS.get(like.dtype)
     library = _compiled(source, real) if real and like.device.type == "cpu" else None
     used(source.stem, "torch" if library is None else "c")
-    return None if library is None else Loops(source.name, library)
+
+    def run(function: str, sizes: Sequence[int], lengths: Tensor, backwards: bool, *arrays: Tensor | None) -> None:
+        pointers = [c_void_p(0 if array is None else array.data_ptr()) for array in arrays]
+        assert all(array is None or array.is_contiguous() for array in arrays)
+        done = getattr(library, function)
+        if not done(*map(c_long, sizes), c_void_p(lengths.data_ptr()), int(backwards), *pointers):
+            raise MemoryError(f"{source.name}: no memory for a batch of {sizes[0]}")
+
+    return None if library is None else run
 
 
 def compiler() -> list[str]:

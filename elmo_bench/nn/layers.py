@@ -45,8 +45,7 @@ class LinearProbe(nn.Module):
             x = functional.batch_norm(x, norm.running_mean, norm.running_var, eps=norm.eps)
         else:
             x = norm(x)
-        scores: Tensor = self.scores(x)
-        return scores
+        return self.scores(x)
 
 
 def max_pool(x: Tensor, mask: Tensor) -> Tensor:

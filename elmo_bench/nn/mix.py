@@ -14,10 +14,6 @@ KINDS = ("scalar", "mean", "last", "first", "layer", "fixed")
 NORMS = ("none", "token", "batch")
 
 
-def _are_numbers(values: Sequence[object], count: int) -> bool:
-    return len(values) == count and all(isinstance(value, (int, float)) and math.isfinite(value) for value in values)
-
-
 class ScalarMix(nn.Module):
     """Layers [B, L, T, D] to one vector for each token [B, T, D]; γ is trained in every kind, w only in `scalar`.
 
@@ -42,11 +38,11 @@ class ScalarMix(nn.Module):
         gamma: bool = True,
     ):
         super().__init__()
-        if kind not in KINDS:
-            raise UserError(f"mix.kind={kind}: unknown. Choose one of: {', '.join(KINDS)}.")
-        if layer_norm not in NORMS:
-            raise UserError(f"mix.layer_norm={layer_norm}: unknown. Choose one of: {', '.join(NORMS)}.")
-        if (kind == "fixed") != (scalars is not None) or (scalars is not None and not _are_numbers(scalars, layers)):
+        for option, value, known in (("kind", kind, KINDS), ("layer_norm", layer_norm, NORMS)):
+            if value not in known:
+                raise UserError(f"mix.{option}={value}: unknown. Choose one of: {', '.join(known)}.")
+        finite = [each for each in scalars or () if isinstance(each, (int, float)) and math.isfinite(each)]
+        if not len(finite) == len(scalars or ()) == (layers if kind == "fixed" else 0):
             raise UserError(f"mix.scalars={scalars}: mix=fixed needs {layers} numbers, and no other mix has any.")
         if (kind == "layer") != (layer is not None) or (layer is not None and layer not in range(layers)):
             raise UserError(
@@ -54,7 +50,7 @@ class ScalarMix(nn.Module):
             )
         single = {"last": layers - 1, "first": 0, "layer": layer}.get(kind)
         start = [0.0 if single in (None, number) else -math.inf for number in range(layers)]
-        values = torch.tensor(start if scalars is None else list(scalars), dtype=torch.float32)
+        values = torch.tensor(finite or start, dtype=torch.float32)
         self.gamma = nn.Parameter(torch.ones(())) if gamma else nn.Buffer(torch.ones(()))
         self.scalars = nn.Parameter(values) if kind == "scalar" else nn.Buffer(values)
         self.trained = kind == "scalar"

@@ -47,10 +47,8 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
     for pattern in corpus if isinstance(corpus, Sequence) and not isinstance(corpus, str) else [corpus]:
         if not isinstance(pattern, str):
             raise UserError(f"corpus={pattern}: give a file or a pattern, such as ./1")
-        paths = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207  absolute patterns too
-        if not paths and Path(pattern).is_file():  # notes[1].txt
-            paths = [Path(pattern)]
-        if not paths:
+        found = [pattern] if Path(pattern).is_file() else glob.glob(pattern, recursive=True)  # noqa: PTH207
+        if not (paths := sorted(map(Path, found))):
             raise UserError(f"corpus={pattern}: no file matches. Check the path, and quote a pattern for the shell.")
         files += paths
     return list(dict.fromkeys(files))
@@ -133,7 +131,6 @@ class Encoded:
 
     @property
     def sentences(self) -> int:
-        """S."""
         return len(self.starts) - 1
 
     @property
@@ -254,7 +251,6 @@ class Batches:
         return [parts[place] for place in rng.permutation(len(parts))]
 
     def batch(self, sentences: Sequence[int] | np.ndarray) -> Batch:
-        """The batch of these sentences."""
         tokens, sizes, starts = self.text.tokens, self.sizes[sentences], self.text.starts[:-1][sentences]
         steps = np.arange(int(sizes.max()) + 1)[:, None]  # places in `<S> w1 … wn </S>`
         inside = np.clip(starts + steps - 1, 0, len(tokens) - 1)

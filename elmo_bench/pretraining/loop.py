@@ -197,17 +197,14 @@ class Training:
                 console.print(f"{damaged} Trying the checkpoint before it.", highlight=False)
         else:
             return
-        advice = f"Remove {self.out} or give another out=."
         for name, now in self.same.items():
             if state.get("same", {}).get(name) != now:
-                raise UserError(f"{path}: from a training with other {name}. Resume with the same. Or else: {advice}")
+                advice = f"Resume with the same. Or else: Remove {self.out} or give another out=."
+                raise UserError(f"{path}: from a training with other {name}. {advice}")
         console.print(f"resuming from {path} at step {state['place'][0]}", highlight=False)
         self.model.load_state_dict(state["model"])
-        groups = self.optimizer.param_groups
-        options = [{name: value for name, value in group.items() if name != "params"} for group in groups]
-        self.optimizer.load_state_dict(state["optimizer"])
-        for group, given in zip(self.optimizer.param_groups, options, strict=True):
-            group.update(given)  # of this config: it may have others than the checkpoint
+        own = self.optimizer.state_dict()["param_groups"]  # of this config: it may have others than the checkpoint
+        self.optimizer.load_state_dict({**state["optimizer"], "param_groups": own})
         self.step, self.read, self.number, self.index = state["place"]
         self.before, self.curve = state["seconds"], state["curve"]
         [(_, now)], kept = self.recipes, state.get("recipes", self.recipes)  # checkpoints of earlier versions lack it

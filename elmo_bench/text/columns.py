@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError, every
-from elmo_bench.base.files import is_packed, open_text, read_lines
+from elmo_bench.base.files import open_text, read_lines
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 
@@ -126,16 +126,14 @@ def check_gold(path: Path, gold: Iterable[str], unknown: Container[str] = (NO_GO
 def check_ended(path: Path) -> None:
     """Raise UserError if a text file is empty or lacks its last newline, which means that it was cut off.
 
-    A compressed file is unpacked once for that, and refused if it holds more than LARGEST bytes.
+    A file of more than LARGEST bytes, unpacked, is refused.
     """
     size, last = 0, b""
     with reading(path, "a text file"), open_text(path) as handle:
-        if not is_packed(path):
-            handle.seek(max(handle.seek(0, 2) - 1, 0))
         while block := handle.read(2**20):
             size, last = size + len(block), block[-1:]
             if size > LARGEST:
-                raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Use several files.")
+                raise UserError(f"{path}: more than {LARGEST:,} bytes. Use several files.")
     if not last:
         raise UserError(f"{path}: the file is empty. Download it again.")
     if last != b"\n":

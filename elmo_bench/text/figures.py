@@ -134,5 +134,4 @@ class LabelAccuracy:
         return self.score(gold, predicted)
 
     def table(self, scores: Mapping[str, Any]) -> str:
-        """The scores as text, one row a label."""
         return label_table(scores, f"{scores['overall'][self.unit]} {self.unit}")

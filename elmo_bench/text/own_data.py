@@ -54,7 +54,7 @@ def places(examples: Sequence[Labelled], labels: Sequence[str]) -> list[int]:
 
 
 class OwnData:
-    """What the `data.py` of the tasks on own data have in common: all but `schema` and `parts` for rows with a label.
+    """A `contracts.Data` for a task on own data to complete with `schema` and `parts`, for rows with a label.
 
     Built with the options of `data` in the task's yaml: the files, the tokeniser of raw text, and the column of each
     part where the user names it.
@@ -81,7 +81,6 @@ class OwnData:
         self.tokenizer, self.cut, self.columns = tokenizer, tokeniser(tokenizer), columns
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads. Raises UserError where one is missing."""
         return [path for paths in files_of(self.file, self.given, self.reads).values() for path in paths]
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
@@ -96,7 +95,6 @@ class OwnData:
         return splits
 
     def read_file(self, path: Path) -> list[Any]:
-        """The examples of one file, whose gold may be missing. Raises UserError."""
         rows = self.read_rows(path)
         names = self.names(rows, gold=False)
         examples = self.every_example(rows, names, str(path))
@@ -105,7 +103,6 @@ class OwnData:
         return examples
 
     def canonical(self, example: Any) -> dict[str, Any]:
-        """Texts and gold."""
         return {"texts": example.texts, "gold": example.gold}
 
     def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
@@ -244,10 +241,8 @@ def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
     for name in (GOLD, PREDICTED):
         if lacking := [number for number, row in enumerate(rows, 1) if name not in row]:
             raise UserError(f"{path}, row {lacking[0]}: no {name}. `predict` writes files that have both columns.")
-    without = sum(row.get(GOLD) in (None, "", []) for row in rows)
-    if without:
-        which = "none of its rows has" if without == len(rows) else f"{without:,} of {len(rows):,} rows do not have"
-        raise UserError(f"{path}: {which} a gold label, so there is nothing to compare. Fill in the column {GOLD}.")
+    if without := sum(row.get(GOLD) in (None, "", []) for row in rows):
+        raise UserError(f"{path}: {without:,} of {len(rows):,} rows have no gold label. Fill in the column {GOLD}.")
     return rows
 
 

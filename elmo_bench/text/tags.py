@@ -15,19 +15,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TaggedSentence:
-    """A sentence and the tag of each of its tokens."""
+    """A sentence and the tag of each of its tokens: a `contracts.Example`."""
 
     tokens: tuple[str, ...]
     tags: tuple[str, ...]
 
     @property
     def texts(self) -> tuple[tuple[str, ...], ...]:
-        """The sequences that the encoder reads."""
         return (self.tokens,)
 
     @property
     def gold(self) -> tuple[str, ...]:
-        """The tags, with which predictions are compared."""
         return self.tags
 
 

@@ -60,7 +60,6 @@ class TokenData(SuiteData):
     A task gives `schema`, `field` (of an example: its labels), `read_file` and `columns`.
     """
 
-    schema: str
     field: str
     ending = ".txt"
     sources = ("files",)

@@ -22,6 +22,7 @@ def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger
     options that it has; with one alone, an option that it lacks raises UserError.
     """
     names = str(options["name"]).split("+")
+    run["config"] = json.loads(redacted(json.dumps(run["config"])))
     loggers: list[Logger] = []
     for name in names:
         known = inspect.signature(LOGGERS[name]).parameters if len(names) > 1 and name in LOGGERS else options
@@ -55,7 +56,7 @@ def csv(*, work: Path, **_: Any) -> Logger:
 def tensorboard(*, work: Path, config: dict[str, Any], group: str | None = None, **_: Any) -> Logger:
     """Events in `log` of the run's folder, with the options and the group as its parameters."""
     logger = TensorBoardLogger(work, name="", version="log")
-    logger.log_hyperparams(json.loads(redacted(json.dumps(config | {"group": group or ""}))))
+    logger.log_hyperparams(config | {"group": group or ""})
     return logger
 
 
@@ -68,7 +69,6 @@ def wandb(
     """
     import wandb
 
-    config = json.loads(redacted(json.dumps(config)))
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     work.mkdir(parents=True, exist_ok=True)

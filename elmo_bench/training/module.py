@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.batch import by_length, pools
 from elmo_bench.training.contracts import Metric
-from elmo_bench.training.optimisers import LINEAR, build_optimiser, build_schedule
+from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_schedule, construct
 
 POOL = 32  # batches whose examples are sorted by length together
 LOOK = 100  # steps between two looks at the loss, each of which waits for a GPU
@@ -180,9 +180,7 @@ class HeadTraining(pl.LightningModule):
     test_step = validation_step
 
     def on_validation_epoch_end(self) -> None:
-        self._score("dev")
-        score = float(self.scores["overall"][self.metric.main])
-        self.log(f"dev_{self.metric.main}", score)
+        score = self._score("dev")
         # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
         # A score of 0 does not count as a plateau: the head has found nothing yet, as in first epochs of tagging.
         plateau = self.lr_schedulers() if self.trainer.state.fn == TrainerFn.FITTING and self.schedule else None
@@ -191,10 +189,10 @@ class HeadTraining(pl.LightningModule):
 
     def on_test_epoch_end(self) -> None:
         self._score("test")
-        self.log(f"test_{self.metric.main}", float(self.scores["overall"][self.metric.main]))
 
     def configure_optimizers(self) -> Any:
-        optimiser = build_optimiser(self.optimizer, (p for p in self.parameters() if p.requires_grad))
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        optimiser = construct("task.training.optimizer", OPTIMISERS, self.optimizer, trained)
         scheduler = None if self.schedule is None else build_schedule(self.schedule, optimiser)
         if not scheduler:
             return optimiser
@@ -208,7 +206,10 @@ class HeadTraining(pl.LightningModule):
         if isinstance(every, int) and self.global_step % every == 0:
             scheduler.step()
 
-    def _score(self, split: str) -> None:
+    def _score(self, split: str) -> float:
         self.predictions = [self._by_number[number] for number in range(len(self.gold[split]))]
         self._by_number = {}
         self.scores = scores_of(self.metric, self.gold[split], self.predictions)
+        score = float(self.scores["overall"][self.metric.main])
+        self.log(f"{split}_{self.metric.main}", score)
+        return score

@@ -3,7 +3,7 @@
 They look like `{name: adam, lr: 0.001}` and `{name: linear}`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -95,11 +95,6 @@ SCHEDULES = {
 }
 
 
-def build_optimiser(options: Mapping[str, Any], parameters: Iterable[torch.nn.Parameter]) -> Optimizer:
-    """The optimiser `options["name"]`; the other options are its arguments. Raises UserError."""
-    return construct("task.training.optimizer", OPTIMISERS, options, list(parameters))
-
-
 def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRScheduler | None:
     """The scheduler `options["name"]`; other options but `every` are arguments. None for `linear`. Raises UserError.
 
@@ -111,11 +106,9 @@ def build_schedule(options: Mapping[str, Any], optimiser: Optimizer) -> LRSchedu
         if other := sorted(key for key, value in options.items() if key != "name" and value is not None):
             raise UserError(f"task.training.schedule.{other[0]}: linear has no options. Remove it.")
         return None
-    if name == "plateau":
-        if every != "epoch":
-            raise UserError(f"task.training.schedule.every={every}: plateau takes dev scores. Use every=epoch.")
-    elif str(name) in SCHEDULES and (not isinstance(every, int) or every < 1):
-        raise UserError(f"task.training.schedule.every={every}: not a number of steps. Give a whole number from 1.")
+    fits = every == "epoch" if name == "plateau" else isinstance(every, int) and every >= 1
+    if str(name) in SCHEDULES and not fits:
+        raise UserError(f"task.training.schedule.every={every}: for plateau give epoch, else a whole number from 1")
     arguments = {key: value for key, value in options.items() if key != "every"}
     return construct("task.training.schedule", SCHEDULES, arguments, optimiser)
 

@@ -32,11 +32,11 @@ def one_line(said: str, function, *arguments, **named) -> None:
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        (IDS[0], "inputs: shape [2, 50], expected integers from 0 to 261, [B, T, 50]"),
-        (IDS.float(), "inputs: float32, expected integers"),
-        (IDS > 0, "inputs: bool, expected"),
-        (IDS + 1, "to 262, "),
-        (IDS - 67, "inputs: ids from -1 to"),
+        (IDS[0], "inputs: torch.int64 [2, 50], expected integers from 0 to 261, [B, T, 50]"),
+        (IDS.float(), "inputs: torch.float32 ["),
+        (IDS > 0, "inputs: torch.bool ["),
+        (IDS + 1, "expected integers from 0 to 261"),
+        (IDS - 67, "expected integers from 0 to 261"),
         (IDS * torch.tensor([0, 1])[:, None], "padding before a token"),
         (IDS.tolist(), "inputs: list, expected"),
         (None, "inputs: NoneType, expected"),
@@ -55,11 +55,10 @@ def test_inputs_that_do_not_fit(inputs, said, requires_grad):
         (("mini", "mini", 1), {}, "mini: no such file"),
         ((None, "tiny", 1), {}, "or one of: mini, small"),
         ((*FILES, 0), {}, "num_output_representations=0: too few"),
-        ((*FILES, 1), {"dropout": 1.5}, "dropout=1.5: out of range"),
         ((*FILES, 1), {"scalar_mix_parameters": [1.0, 2.0]}, "=[1.0, 2.0]: wrong length. Give 3 numbers"),
         ((*FILES, 1), {"precision": "half"}, "precision=half: unknown. Choose one of"),
         ((*FILES, 1), {"precision": "int8", "requires_grad": True}, "precision=int8: for a frozen biLM only"),
-        ((None, None, 1), {"module": torch.nn.Linear(1, 1)}, "module: Linear. Give a BiLM or an ElmoEncoder, and None"),
+        ((None, None, 1), {"module": torch.nn.Linear(1, 1)}, "None for both and module=: a BiLM or an ElmoEncoder"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, options, said):
@@ -70,8 +69,8 @@ def test_arguments_that_do_not_fit(arguments, options, said):
     ("given", "said"),
     [
         ("A sentence", "'A sentence' is a string, expected a list of sentences. Give ['A sentence'.split()]"),
-        (["a dog"], "'a dog' is a string, expected a list of tokens. Split it"),
-        ([["a"], None], "None, expected a list of tokens"),
+        (["a dog"], "'a dog' is a str, expected a list of tokens."),
+        ([["a"], None], "None is a NoneType, expected a list of tokens"),
         ([["a", None]], "token 1 of sentence 0 (counted from 0) is None. Give strings"),
         ([[b"a"]], "token 0 of sentence 0 (counted from 0) is b'a'. Give strings"),
     ],
@@ -83,9 +82,9 @@ def test_what_is_no_list_of_lists_of_strings(given, said):
 
 def test_a_device_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    one_line("device=cuda: no such CUDA device here. Use device=cpu.", ElmoEncoder, device="cuda")
-    one_line("device=cuda:0: no such CUDA device here", ElmoEmbedder, *FILES, cuda_device=0)
-    one_line("device=abacus: no such device. Use cpu or cuda.", ElmoEncoder, device="abacus")
+    one_line("device=cuda: no such device here. Use cpu", ElmoEncoder, device="cuda")
+    one_line("device=cuda:0: no such device here", ElmoEmbedder, *FILES, cuda_device=0)
+    one_line("device=abacus: no such device here. Use cpu", ElmoEncoder, device="abacus")
 
 
 def test_an_encoder_says_what_it_is():

@@ -79,7 +79,6 @@ def test_any_other_address_is_downloaded_to_a_place_of_its_own(site):
     both = ElmoEncoder(weights=f"{site.address}/1/x_weights.hdf5", options=str(GOLDEN / "options.json"))
     assert both.checksum == CHECKSUM
     assert "the address of its options.json is unknown" in fails(load_bilm, f"{site.address}/1/x.hdf5")
-    assert "not the address of a file" in fails(resolve_file, site.address)
 
 
 def test_a_weights_file_finds_its_options(tmp_path):
@@ -88,7 +87,7 @@ def test_a_weights_file_finds_its_options(tmp_path):
         shutil.copy(GOLDEN / "options.json", tmp_path / f"{stem}options.json")
         assert locate(str(tmp_path / f"{stem}weights.hdf5"))[0] == tmp_path / f"{stem}options.json"
     shutil.copy(GOLDEN / "weights.hdf5", tmp_path / "c.hdf5")
-    assert "3 files match *options.json" in fails(locate, str(tmp_path / "c.hdf5"))
+    assert "expected one file *options.json, found a_" in fails(locate, str(tmp_path / "c.hdf5"))
     options = str(tmp_path / "a_options.json")
     assert load_bilm(str(tmp_path / "c.hdf5"), options)[1] == CHECKSUM
     assert "c.hdf6: no such file" in fails(load_bilm, str(tmp_path / "c.hdf6"), options)

@@ -33,15 +33,15 @@ def padded(texts):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"checksum": None}, "has no checksum. Give it a text"), ({"checksum": b"a"}, "checksum is b'a'. Give a text"),
+        ({"checksum": None}, "checksum is None. Give a text"), ({"checksum": b"a"}, "checksum is b'a'. Give a text"),
         ({"layers": 0}, "layers is 0"), ({"layers": True}, "layers is True"), ({"dim": 3.0}, "dim is 3.0"),
-        ({"dim": None}, "has no dim"), ({"parameters": -1}, "parameters is -1"), ({"device": "cpu"}, "a torch.device"),
+        ({"dim": None}, "dim is None"), ({"parameters": -1}, "parameters is -1"), ({"device": "cpu"}, "a torch.device"),
         ({"device": torch.device("cuda")}, "device is device.type='cuda'.. Give a torch.device that is here"),
         ({"dim": 4}, r"float32 \[2, 2, 3\] for a sentence of 2 tokens. Return a float32 tensor \[2, 2, 4\]"),
         ({"layers": 1}, r"Return a float32 tensor \[1, 2, 3\]"),
         ({"encode": lambda texts: torch.ones(3, 2, 9, 3)}, "gives a Tensor for 3 sentences. Return a list"),
         ({"encode": lambda texts: [torch.ones(2, 2, 3)]}, "gives 1 tensors for 3 sentences"),
-        ({"encode": lambda texts: [torch.ones(2, len(t), 3).double() for t in texts]}, "gives float64"),
+        ({"encode": lambda texts: [torch.ones(2, len(t), 3).double() for t in texts]}, "gives torch.float64"),
         ({"encode": lambda texts: [torch.full((2, len(t), 3), torch.nan) for t in texts]}, "not finite"),
         ({"encode": lambda texts: [torch.ones(2, len(t), 3, requires_grad=True) for t in texts]}, "need gradients"),
         ({"encode": random_vectors}, "other vectors in another call"),

@@ -177,7 +177,7 @@ def test_files_without_an_index_and_other_files_are_named(tmp_path):
     (tmp_path / "empty").mkdir()
     unindexed = {"v.h5": "no sentence_to_index", "v.safetensors": "no sentence_to_index"}
     for name, said in (
-        unindexed | dict.fromkeys(["v.txt", "empty"], "no layers there") | {"none.h5": "no such file or folder"}
+        unindexed | dict.fromkeys(["v.txt", "empty"], "no layers there") | {"none.h5": "no layers there"}
     ).items():
         with pytest.raises(UserError, match=said):
             precomputed.load(weights=str(tmp_path / name))

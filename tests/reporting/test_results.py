@@ -173,7 +173,7 @@ def _rendered(folder):
 @pytest.mark.usefixtures("undrawn")
 def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path, board):
     full(tmp_path, light=("ner", "snli"), seeds=2)
-    for record in read_all(tmp_path, ["open", "ner"]).records:  # every other entity lacks a vector
+    for record in read_all(tmp_path, ("open", "ner")).records:  # every other entity lacks a vector
         outcomes = read_outcomes(run := RunPaths.of(tmp_path, record))
         outcomes |= {"novector": np.arange(len(outcomes["correct"])) % 2, "dev.novector": outcomes["dev.correct"] < 0}
         write_record(run, record | {"outcomes": digest_of(outcomes)}, outcomes)

@@ -79,7 +79,7 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
     ("options", "message"),
     [
         *(
-            ({"name": "exponential", "gamma": 0.9, "every": every}, f"every={every}: not a number")
+            ({"name": "exponential", "gamma": 0.9, "every": every}, f"every={every}: for plateau give epoch, else")
             for every in (0, 1.5)
         ),
         ({"name": "line", "every": 5}, ".name=line: unknown name. Choose one of: cosine, exponential, linear, "),
