@@ -114,7 +114,7 @@ def test_two_seeds_of_the_committed_runs_differ_on_a_tenth_as_many_items_as_they
         wrong = (how.score(counts) < 100) & counts.any(axis=1)
         seeds[record["hash"]].append((counts, wrong.sum()))
     for (one, wrong), (other, _) in (pair for run in seeds.values() for pair in combinations(run, 2)):
-        assert (one != other).any(axis=1).sum() >= wrong / 10 > 10
+        assert (one != other).any(axis=1).sum() >= wrong / 10 > 0  # coreference has few items, its documents
 
 
 def test_the_committed_outcomes_add_up_to_the_committed_scores():
