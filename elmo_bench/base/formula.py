@@ -62,5 +62,5 @@ def share(sums: np.ndarray) -> np.ndarray:
 
 def measure(main: str, overall: Mapping[str, float]) -> str:
     """What a main score is called: `accuracy` for an F1 whose spans are all single tokens, such as of plain tags."""
-    plain = overall.get("tokens", 0) == overall.get("gold") == overall.get("guessed")
+    plain = overall.get("tokens", -1) == overall.get("gold") == overall.get("guessed")
     return "accuracy" if main == "f1" and plain else main

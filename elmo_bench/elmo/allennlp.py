@@ -231,6 +231,8 @@ class ElmoEmbedder:
     """
 
     def __init__(self, options_file: File = None, weight_file: File = None, cuda_device: int = -1, **options: Any):
+        if options_file is not None and weight_file is None:
+            raise UserError("weight_file: missing. Give the weights that belong to options_file.")
         self.encoder = ElmoEncoder(
             weights="original" if weight_file is None else str(weight_file),
             options=None if options_file is None else str(options_file),

@@ -37,7 +37,7 @@ class BiLMOptions:
 
     @property
     def numbers(self) -> int:
-        """About how many numbers the network has: those of its matrices."""
+        """About how many numbers the network has, counting its matrices."""
         wide, cells = sum(count for _, count in self.filters), self.lstm_dim * self.projection_dim
         characters = self.character_dim * (CHARACTERS + sum(width * count for width, count in self.filters))
         return characters + wide * (2 * self.highways * wide + self.projection_dim) + 18 * self.layers * cells

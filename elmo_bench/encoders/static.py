@@ -105,7 +105,7 @@ def _parse(path: Path, wanted: Collection[str] | None) -> tuple[list[str], np.nd
 
 
 def numbers_of(path: Path) -> int:
-    """How many numbers a file of vectors has, those of n-grams included; reads all of it. Raises UserError."""
+    """How many numbers a file of vectors has, n-grams included; reads all of it. Raises UserError."""
     _, vectors, ngrams = _parse(path, None)
     return vectors.size + (ngrams.rows.stored.size if ngrams else 0)
 

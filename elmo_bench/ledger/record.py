@@ -103,7 +103,7 @@ class Data(TypedDict):
 class Cost(TypedDict):
     """What the run took, earlier attempts that it resumed included. Seconds are wall time.
 
-    Processor time (cpu) is that of all threads of the run's process, work on a GPU not counted.
+    Processor time (cpu) counts all threads of the run's process, and no work on a GPU.
     """
 
     seconds: Amount  # of the whole run, from building the head to the scores: data and weights were read before

@@ -199,7 +199,7 @@ class Training:
             return
         for name, now in self.same.items():
             if state.get("same", {}).get(name) != now:
-                advice = f"Resume with the same. Or else: Remove {self.out} or give another out=."
+                advice = f"Resume with the same, or remove {self.out}, or give another out=."
                 raise UserError(f"{path}: from a training with other {name}. {advice}")
         console.print(f"resuming from {path} at step {state['place'][0]}", highlight=False)
         self.model.load_state_dict(state["model"])

@@ -32,7 +32,7 @@ LEDGER = Path("results/runs")  # of commands that name none
 
 
 def overviews(records: Sequence[Record]) -> Iterator[str]:
-    """Tasks by encoders: a table of test scores for each suite, then what a reader must know. Runs without one: a dash.
+    """Tasks by encoders: a table of test scores for each suite, a dash where there is no run, and notes below it.
 
     Tasks and encoders are in the order of `records`. Changes that all runs have in common are in the title.
     """

@@ -88,7 +88,7 @@ def picked(experiment: Experiment, groups: Sequence[Group], gain: Gains) -> list
 
 
 def _rows(experiment: Experiment, group: Group) -> dict[str, VariantRow]:
-    """By name: that of the variant if it has an encoder of its own, else the encoder's; in order."""
+    """By the name of the variant if it has an encoder of its own, else by the encoder's; in order."""
     compared = [(variant, row) for row in group.rows if (variant := experiment.variant_of(row.spec))]
     own = {variant.key if variant.encoder else row.encoder: (variant, row) for variant, row in compared}
     return {name: own[name] for name in sorted(own, key=experiment.position)}

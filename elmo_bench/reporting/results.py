@@ -44,8 +44,8 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     | `current` | false if a newer run with equal settings and other contents replaced it, as in reports |
     | `created` | when it finished, UTC |
 
-    An option with the name of another column is `option.NAME`. The folders of `$ELMO_BENCH_INCLUDE` are included; a run
-    of a task or an encoder that is in none has its hash as the label, and no gain.
+    The folders of `$ELMO_BENCH_INCLUDE` are included; a run of a task or an encoder that is in none has its hash as the
+    label, and no gain.
 
     Raises UserError if there is no such folder; warns of each file that was skipped, and of such runs.
     """
@@ -89,7 +89,7 @@ def _run(record: Record, baseline: float | None, name: str | None, current: bool
         "current": current,
         "created": record["created"],
     }
-    return columns | {f"option.{key}" if key in columns else key: value for key, value in spec.changes.items()}
+    return columns | {key: value for key, value in spec.changes.items() if key not in columns}
 
 
 def write_logs(rows: Iterable[Row], path: Path) -> None:

@@ -148,7 +148,7 @@ class Selection(NamedTuple):
 
     rows: list[Row]
     superseded: list[tuple[Row, Row]]  # (old, new)
-    unknown: list[str]  # a line for each task and encoder whose runs are left out, as it is not installed here
+    unknown: list[str]  # a line for each task and encoder of which runs are left out, and why
     notes: list[str]  # lines on runs that do not compare: on another file of the same name, and `mixed_code`
 
 
@@ -203,17 +203,16 @@ def select(records: Iterable[Record]) -> Selection:
 
 def mixed_code(rows: Iterable[Row]) -> list[str]:
     """A line for each run, and for each task of comparable runs, that different code in an included folder made."""
-    made: dict[object, set[str]] = defaultdict(set)
-    names: dict[object, str] = {}
+    made: defaultdict[tuple[object, str, str], set[str]] = defaultdict(set)
     for row in rows:
-        names |= {row.anchor: f"{row.spec.task} {row.label}", row.basis: f"{row.spec.task} on suite {row.spec.suite}"}
-        for code in (record["environment"].get("code", {}) for record in row.records):
-            made[row.anchor] |= {*filter(None, [code.get("encoder")])}
-            made[row.basis] |= {*filter(None, [code.get("task")])}
+        whole = row.basis, "task", f"{row.spec.task} on suite {row.spec.suite}"
+        for key in (whole, (row.anchor, "encoder", f"{row.spec.task} {row.label}")):
+            digests = (record["environment"].get("code", {}).get(key[1]) for record in row.records)
+            made[key].update(filter(None, digests))
     return [
-        f"{names[key]}: the code of the {'encoder' if isinstance(key, str) else 'task'} changed between these runs, so "
-        "their scores do not compare. Make the older ones again: overwrite=true."
-        for key, digests in made.items()
+        f"{name}: the code of the {part} changed between these runs, so their scores do not compare. "
+        "Make the older ones again: overwrite=true."
+        for (_, part, name), digests in made.items()
         if len(digests) > 1
     ]
 

@@ -126,7 +126,7 @@ def check_saving(trial: Trial) -> str:
     loss = trial.loss_in_evaluation()
     same_loss = abs(loaded.loss_in_evaluation() - loss) <= 1e-4 * abs(loss)
     if loaded.predict(trial.others) != trial.predict(trial.others) or not same_loss:
-        advice = "What it learns or draws must be a parameter or a buffer; all else, of the vocabulary and the yaml."
+        advice = "What it learns or draws must be a parameter or a buffer; all else must follow from the vocabulary."
         raise UserError(f"Head: a new head with the same state_dict differs. {advice}")
     return "saved and loaded, it predicts the same"
 
@@ -137,7 +137,7 @@ def check_batches(trial: Trial) -> str:
     for number, example in enumerate(trial.others):
         if not trial.predict([example])[0] == together[number] == backwards[number]:
             advice = "Mask padding (batch['text'].mask), and keep the order of the batch."
-            raise UserError(f"Head.predict: example {number + 1} of dev has another prediction alone. {advice}")
+            raise UserError(f"Head.predict: example {number + 1} of dev has another prediction when alone. {advice}")
     return "a prediction does not depend on its batch"
 
 
@@ -151,8 +151,10 @@ def check_gold(trial: Trial) -> str:
         for other in _with_other_gold(example, dev):
             tried += 1
             if trial.predict([other]) != [predicted]:
-                said = f"example {number} of dev has another prediction when its gold alone is another"
-                raise UserError(f"Head.predict: {said}. Read the gold in loss alone.")
+                raise UserError(
+                    f"Head.predict: the prediction of example {number} of dev changes with its gold. Read the gold in "
+                    "loss alone."
+                )
     known = {word for example in trial.splits["train"] for word in re.findall(r"\w+", repr(example.gold))}
     for example in [*dev, *trial.splits["test"]]:
         if (new := {*re.findall(r"\w+", repr(example.gold))} - known) and tried < MOST:

@@ -2,7 +2,7 @@
 
 A config is a yaml whose `defaults` name one choice of each group, a yaml of the group's folder. In a choice, `defaults`
 may name others of its group that it extends, and `override /GROUP: CHOICE`, which the user's own choice beats. With
-`# @package _global_` its keys are those of the whole config. These are Hydra's rules; Hydra reads the options.
+`# @package _global_` its keys are keys of the whole config. These are Hydra's rules; Hydra reads the options.
 """
 
 import copy
@@ -216,7 +216,8 @@ def _loaded(path: Path) -> tuple[DictConfig, list[Any]]:
     except (yaml.YAMLError, UnicodeDecodeError, OSError, OmegaConfBaseException, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else f"{path}"
-        raise UserError(f"{where} is not YAML ({getattr(error, 'problem', _first_line(error))}). Fix it.") from None
+        why = getattr(error, "problem", _first_line(error))
+        raise UserError(f"{where} cannot be read as YAML ({why}). Fix it.") from None
     if not isinstance(own, DictConfig):
         raise UserError(f"{path}: a list, not a mapping. Write names and values into it.")
     defaults = OmegaConf.to_container(OmegaConf.create({"list": own.pop("defaults", [])}))["list"]  # type: ignore[call-overload, index]

@@ -199,9 +199,9 @@ def check_run(config: DictConfig) -> None:
 
 
 def invented(settings: Mapping[str, Any]) -> str:
-    """The first `option=value` of a record that `settings_of` never gives, as of another kind or with a path; or "".
+    """The first `option=value` of a record's settings that no run of this program has, or "".
 
-    Such a record is not of this program: people must not repeat the command that follows from it.
+    There is no such option, or its value is of another kind, or a path. Nobody should run a command with it.
     """
     for key, value in settings.items():
         fits, known = _FITS.get(key), _SETTING.fullmatch(key) and not (_PATHS.fullmatch(key) and "/" in str(value))

@@ -54,7 +54,7 @@ def places(examples: Sequence[Labelled], labels: Sequence[str]) -> list[int]:
 
 
 class OwnData:
-    """A `contracts.Data` for a task on own data to complete with `schema` and `parts`, for rows with a label.
+    """A `contracts.Data` of rows with a label, without `schema` and `parts`, which a task on own data gives.
 
     Built with the options of `data` in the task's yaml: the files, the tokeniser of raw text, and the column of each
     part where the user names it.
@@ -65,7 +65,7 @@ class OwnData:
     parts: tuple[str, ...]  # of an example, keys of USUAL: texts, and last the gold
     unit = "rows"
     endings: tuple[str, ...] | None = TABLES  # of the files of a folder that it reads; None: all but .md
-    plain = True  # whether each label is an answer, as those of spans are not
+    plain = True  # whether each label is an answer of its own; of a span, several tags are one
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class OwnData:
         return {"texts": example.texts, "gold": example.gold}
 
     def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
-        """{"labels": those of the training data, in order}."""
+        """{"labels": the labels of the training data, in order}."""
         return {"labels": sorted({example.gold for example in train})}
 
     def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]) -> None:

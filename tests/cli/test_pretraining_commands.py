@@ -112,7 +112,7 @@ def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(train
 
 @pytest.mark.parametrize("command", ["pretrain", "finetune weights=mini"])
 def test_two_trainings_into_one_folder_are_refused(tmp_path, refused, command):
-    """Each would write checkpoints over those of the other."""
+    """Each would overwrite the checkpoints of the other."""
     write(tmp_path)
     with alone(OmegaConf.create({"out": str(tmp_path / "out")})):
         line = refused(*command.split(), f"corpus={tmp_path}/part-0.txt", f"out={tmp_path}/out")

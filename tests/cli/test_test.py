@@ -79,7 +79,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("head", 'batch["gold"])', 'batch["gold"]) + 9', "on the same 4 examples. Look at what collate gives"),
     ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
     ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
-    ("head", "in self(batch).argmax(dim=1).tolist()", 'in batch["gold"].tolist()', "when its gold alone is another"),
+    ("head", "in self(batch).argmax(dim=1).tolist()", 'in batch["gold"].tolist()', "of dev changes with its gold"),
     ("mytask.yaml", "test: test.txt", "test: train.txt", "task=mytask: test has the same examples as train"),
     ("mytask.yaml", "epochs: 10", "epochs: -1", "task.training.epochs=-1: give a whole number from 1"),
     ("mytask.yaml", "epochs: 10", "epochs: 10\n  pacience: 1", "training.pacience: nothing reads it (did you mean"),

@@ -24,7 +24,7 @@ def test_names_stand_for_files_and_mistakes_are_named():
     [layers] = ElmoEncoder(weights="mini").encode([["A", "sentence"]])
     found = ElmoEmbedder(weight_file="mini").embed_sentence(["A", "sentence"])
     np.testing.assert_allclose(found, layers, atol=5e-6, rtol=0)
-    with pytest.raises(UserError, match="original: no such file"):
+    with pytest.raises(UserError, match="weight_file: missing"):
         ElmoEmbedder(FILES[0])
     with pytest.raises(UserError, match="'A sentence' is a str, expected a list of tokens"):
         ElmoEmbedder(*FILES).embed_batch(["A sentence"])

@@ -96,7 +96,7 @@ def test_what_another_process_evicts_can_still_be_read(filled):
 
 
 def test_the_least_recently_used_go_first(folder):
-    """Three data sets of one size, room for two; recency is that of the last fill, over all encoders."""
+    """Three data sets of one size, room for two; the last fill counts as the last use, over all encoders."""
     parts = [[(f"{letter}{n}", "x", "y") for n in range(100)] for letter in "abc"]
     cap = 2.9 * LayerStore(WordEncoder(dim=500), folder=folder).bytes_of(parts[0]) / 1e9
 

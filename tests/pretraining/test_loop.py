@@ -1,4 +1,4 @@
-"""Training a biLM: it learns, it goes on after a kill, and mistakes end in one line."""
+"""Training a biLM: it learns, it resumes after a kill, and mistakes end in one line."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ def test_the_loss_falls_and_new_sentences_are_foreseen(corpus):
     words = {word for sentence in made_up(400) for word in sentence}
     assert set(trained.text.vocabulary) == {"<S>", "</S>", "<UNK>", *words}
     new = encoded(corpus / "new.txt", made_up(100, seed=7), trained.text.vocabulary)
-    assert perplexity(trained.model, new)["average"] < 4  # untrained, it is that of guessing: 14
+    assert perplexity(trained.model, new)["average"] < 4  # guessing gives 14
     rows = curve(corpus / "out")
     assert [row[0] for row in rows] == list(range(1, 61))
     assert all(0 < after[1] - before[1] <= 40 for before, after in itertools.pairwise(rows))
@@ -138,7 +138,7 @@ def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
     [
         ("seed=1", "from a training with other seed"),
         ("recipe.cells=50", r"from a training with other recipe\.cells"),
-        ("shape.lstm.dim=12", r"from a training with other shape\. .*Remove .*out or give another out="),
+        ("shape.lstm.dim=12", r"from a training with other shape\. .*remove .*out, or give another out="),
         ("tokenizer=treebank", "from a training with other text"),
     ],
 )

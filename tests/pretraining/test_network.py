@@ -1,4 +1,4 @@
-"""The network and the softmax of the training loop: layers, losses and gradients are those of the reference."""
+"""The network and the softmax of the training loop: layers, losses and gradients equal the reference's."""
 
 import copy
 

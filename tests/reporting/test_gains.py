@@ -146,7 +146,7 @@ def test_a_fraction_without_two_common_seeds_is_not_tested(tmp_path, compared, s
 
 
 def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp_path, compared):
-    """The paper's suite has vectors of its own; those of fasttext are its own on every suite."""
+    """The paper's suite has its own vectors; fasttext brings its own to every suite."""
     suite = {"suite": "paper", "size": "paper"}
     for seed in (0, 1):
         for at, encoder in enumerate(("none", "glove", "bert_mini", "elmo")):

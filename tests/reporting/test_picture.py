@@ -1,4 +1,4 @@
-"""Table 1, the picture beside it and its headline: which encoders they show, and what they say."""
+"""Table 1, its picture and its headline: which encoders they show, and what they say."""
 
 import re
 from types import SimpleNamespace

@@ -58,10 +58,10 @@ def test_a_folder_with_the_name_of_another_encoder_is_refused():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"name: bad\n  x: [1\n", "bad.yaml:2 is not YAML (mapping values are not allowed here)"),
-        (b"name: caf\xe9\n", "bad.yaml is not YAML ('utf-8' codec can't decode"),
+        (b"name: bad\n  x: [1\n", "bad.yaml:2 cannot be read as YAML (mapping values are not allowed here)"),
+        (b"name: caf\xe9\n", "bad.yaml cannot be read as YAML ('utf-8' codec can't decode"),
         (b"- name\n", "bad.yaml: a list, not a mapping"),
-        (b"name: " + b"[" * 500 + b"]" * 500, "bad.yaml is not YAML (too many lists or mappings inside each other)"),
+        (b"name: " + b"[" * 500 + b"]" * 500, "bad.yaml cannot be read as YAML (too many lists or mappings"),
         (
             b"name: bad\nvectors: null\n",
             "encoder=bad: its yaml has no words, contextual. See others in conf/encoder.",

@@ -77,7 +77,7 @@ def test_table1(task):
         ("{about: x, sweep: {place: [both]}, axis: place}", "axis: 'both' is not a number"),
         ("{about: x, sweep: {task: ner}, variants: {a: {place: both}}}", "variants: place is not in the sweep"),
         ("{about: x, sweep: [{task: ner}, snli]}", "sweep: not a mapping from options to values, or a list of them"),
-        ("{about: x", ":1 is not YAML (expected ',' or '}'"),
+        ("{about: x", ":1 cannot be read as YAML (expected ',' or '}'"),
     ],
 )
 def test_a_mistake_in_a_file_is_one_line(tmp_path, text, error):

@@ -191,7 +191,7 @@ def test_two_columns_of_one_file_are_two_runs():
     "keys", [("task.head.name", "task.head"), ("task.head.name", "task.head.name.a"), ("task.head.a.b", "task.head.a")]
 )
 def test_a_setting_that_has_a_value_and_parts_is_one_line(keys):
-    """Those of a record may come in any order."""
+    """The settings of a record may come in any order."""
     for order in (keys, keys[::-1]):
         made = RunSpec("open", "ner", "none", "cpu", dict.fromkeys(order, "x"))
         with pytest.raises(UserError, match="is a part of another, or has parts"):

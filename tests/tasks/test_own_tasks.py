@@ -248,7 +248,7 @@ def test_files_of_predictions_are_scored_as_spans_in_the_scheme_of_their_gold(tm
         rows = "\n".join(" ".join(row) for row in zip("abc", gold.split(), guess.split(), strict=True))
         (path := tmp_path / scheme).write_text(f"{rows}\n\n", encoding="utf-8")
         scored[scheme] = metric.score_files(path)["overall"]["f1"]
-    assert scored == {"BIO": 0.0, "BIOES": 0.0}  # the span is another one, though its first tag may be right
+    assert scored == {"BIO": 0.0, "BIOES": 0.0}  # the span differs, though its first tag may be right
     path.write_text("a B-P PER\nb O O\n\n", encoding="utf-8")
     with pytest.raises(UserError, match="the gold tags are spans in BIO, but 'PER' is not a tag"):
         metric.score_files(path)

@@ -34,7 +34,7 @@ MINUTES, MINUTES_END = "<!-- minutes: make report writes them -->", "<!-- /minut
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
 FOLDER = Path(__file__).parent
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
-# Colours that differ in dark mode, as variables of the page's style: four by name, those of encoders by themselves.
+# Colours that differ in dark mode, as variables of the page's style: four by name, an encoder's by its value.
 _COLOURS = {colour: f"c{colour[1:]}" for colour, _ in NAMED.values()}
 _COLOURS |= {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line"}
 
