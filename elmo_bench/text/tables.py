@@ -21,7 +21,7 @@ from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
-from elmo_bench.base.reading import reader, reading
+from elmo_bench.base.reading import check_regular, reader, reading
 from elmo_bench.base.sources import PACKED, SPLITS, TABLES, hub_errors, hub_file
 from elmo_bench.text.columns import line_of
 
@@ -104,7 +104,8 @@ def ending_of(path: Path) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Raise UserError if there is no such file, or if it is too large."""
+    """Raise UserError if there is no such file, if it is a pipe or a device, or if it is too large."""
+    check_regular(path)
     if not path.is_file():
         raise UserError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
     if path.stat().st_size > LARGEST:

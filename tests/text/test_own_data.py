@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -141,9 +142,11 @@ def test_bad_data_end_in_one_line(tmp_path, what):
 def test_a_large_file_a_missing_one_and_a_folder_for_a_file_are_refused(tmp_path):
     with (tmp_path / "x.csv").open("wb") as file:
         file.truncate(2**31)
+    os.mkfifo(tmp_path / "p.csv")
     for options, message in (
         ({"file": tmp_path / "x.csv"}, "x.csv: 2.0 GiB; at most 1 GiB is read. Take a part of it."),
         ({"file": tmp_path / "y.csv"}, "y.csv: no such file"),
+        ({"file": tmp_path / "p.csv"}, "p.csv: not a regular file"),
         ({"train": tmp_path}, ": a folder, not a file"),
         ({"file": write(tmp_path / "y.doc", "a")}, "y.doc: not a table. Give a file that ends in .csv, .tsv, "),
     ):
