@@ -16,6 +16,7 @@ from elmo_bench.spec.config import reads_own_data
 
 POINTS = 2.0  # a difference that most people would like to see
 CHANGED = "an encoder with changes to it, once for each: --encoder elmo encoder.precision=bfloat16"
+FAMILY = "p (Holm): adjusted for {} above. A report adjusts for all tests of its table 1, so its verdicts may differ."
 EPILOG = """Two encoders: the difference of the mean test scores, its interval over seeds and items, a verdict with the
 p-values of all tasks adjusted (Holm). Three or more: scores, and the mean rank with its interval (Holm over all pairs
 and tasks)."""
@@ -87,7 +88,9 @@ def _two(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
     ours, theirs = next(iter(chosen.values()))
     body = fitted(table.columns, [[cell.text for cell in row] for row in table.rows])
     print(f"test scores of {ours} minus {theirs}, {where}:\n\n{body}")
-    _print(table.notes + [SEEN] * any(each.shown != each.said for each in gains), gains)
+    count = sum(each.p is not None for each in gains)
+    family = [FAMILY.format("the test" if count == 1 else f"the {count} tests")] * bool(count)
+    _print(table.notes + [SEEN] * any(each.shown != each.said for each in gains) + family, gains)
 
 
 def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:

@@ -34,6 +34,7 @@ FEW = 3  # seeds
 SEEN = "tie (± x): with so few seeds a difference below x points could not be seen."
 # Options that the baseline does not have: they belong to the encoder above it.
 CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
+DRAWN = {"data.train_fraction", "data.max_train"}  # with either, the seed draws the subset
 KEPT = 1000  # records whose outcomes stay in memory, as a row is compared with several others
 
 
@@ -119,7 +120,7 @@ def gains_from(ledger: Path) -> Gains:
         return {str(path.record.with_suffix("")): of_split(read(path), split) for path in paths}
 
     def test(ours: Row, theirs: Row, split: str) -> Gain:
-        paired = "data.train_fraction" in dict(ours.basis.fraction) and ours.basis == theirs.basis
+        paired = ours.basis == theirs.basis and not DRAWN.isdisjoint(dict(ours.basis.fraction))
         if paired and (common := {*ours.seeds} & {*theirs.seeds}):  # the seed draws the subset
             cut = [tuple(each for each in row.records if each["seed"] in common) for row in (ours, theirs)]
             ours, theirs = replace(ours, records=cut[0]), replace(theirs, records=cut[1])

@@ -124,6 +124,7 @@ def test_an_encoder_with_changes_is_given_word_by_word(tmp_path, capsys):
     label = "elmo, encoder.contextual.stateful=true, encoder.precision=float16"
     assert code == 0, error
     assert f"test scores of glove minus {label}," in table
+    assert "p (Holm): adjusted for the test above." in table
 
 
 def test_in_a_narrow_terminal_cells_have_several_lines(ledger, capsys, monkeypatch):

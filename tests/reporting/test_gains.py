@@ -109,8 +109,8 @@ def test_where_arms_have_other_numbers_of_seeds_the_tables_say_how_many(tmp_path
     assert shown == {"elmo_word": "", "elmo": "", "none": "2 and 4"}
 
 
-def test_on_a_fraction_seeds_are_paired_and_only_common_ones_count(tmp_path, compared):
-    part = {"train_fraction": 0.1}
+@pytest.mark.parametrize("part", [{"train_fraction": 0.1}, {"max_train": 900}])
+def test_on_a_fraction_seeds_are_paired_and_only_common_ones_count(tmp_path, compared, part):
     right = {"glove": {0: [0], 1: [0, 1], 2: [0, 2, 3]}, "elmo": {1: [0, 1, 4, 5], 2: [0, 2, 3, 4, 6], 3: range(9)}}
     for encoder, by_seed in right.items():
         for seed, items in by_seed.items():
