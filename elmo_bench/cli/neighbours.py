@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
         after = " ".join(list(right[:AROUND]) + (["…"] if len(right) > AROUND else []))
         print(f"{near.cosine:6.3f}  {before} [{near.word}] {after}".rstrip())
     if not near_ones:
-        print("nothing found: no token to compare with has a vector")
+        print("nothing found: the text has no token to compare with that has a vector")
     return 0
 
 

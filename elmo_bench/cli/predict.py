@@ -13,7 +13,13 @@ def main(arguments: list[str]) -> int:
     add("out", type=Path, help="where to write the predictions, in the official format")
     add("--weights", help="of the encoder, if not published ones; of a stack PART=WEIGHTS,…")
     add("--vectors", help="the static vectors, if not published ones")
-    add("columns", nargs="*", metavar="data.text=COLUMN", help="of your own data, where the file calls them otherwise")
+    add(
+        "columns",
+        nargs="*",
+        default=[],
+        metavar="data.text=COLUMN",
+        help="of your own data, where the file calls them otherwise",
+    )
     given = command.parse_intermixed_args(arguments)
     from elmo_bench.runner.predict import predict  # imports torch; --help should not wait for it
     from elmo_bench.training.quiet import quiet

@@ -169,6 +169,11 @@ def now() -> str:
     return datetime.now(UTC).strftime(_TIME)
 
 
+def minutes_of(record: Record) -> float:
+    """What a run takes: on a GPU wall time, else the processor time of all threads, in which no pause counts."""
+    return record["cost"]["seconds" if record["environment"]["device"] != "cpu" else "cpu_seconds"] / 60
+
+
 def run_hash(spec: Spec) -> str:
     """12 hex digits over the whole spec: its folder in the ledger."""
     return digest(spec)[:12]

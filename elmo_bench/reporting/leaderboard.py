@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from elmo_bench.ledger import minutes_of
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting import cards, curves, encoders, layers, picture, slices, variants
 from elmo_bench.reporting.canvas import Drawing, Made
 from elmo_bench.reporting.gains import Gain, Gains, family_of, gains_from, over_baseline
 from elmo_bench.reporting.groups import Group, groups, in_paper_order
-from elmo_bench.reporting.rows import Row, Selection, minutes_of, mixed_code, of_newest_protocol
+from elmo_bench.reporting.rows import Row, Selection, mixed_code, of_newest_protocol
 from elmo_bench.reporting.table import EXPLORATORY, Line, Table, gain_cells, make_table, number, printed, scores, spread
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.formula import measure
-from elmo_bench.ledger import Record
+from elmo_bench.ledger import Record, minutes_of
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.experiments import FRACTION
@@ -26,7 +26,7 @@ NOT_CONVERGED = (
     "budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than one point "
     "and more than twice its standard error, write the epochs to report.budget in the task's yaml."
 )
-NOT_INCLUDED = "the yaml of one of the two is not included. Give its folder: --include FOLDER"
+NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
 
 
 @dataclass(frozen=True, order=True)
@@ -136,11 +136,6 @@ class Row:
     def cost(self, key: str) -> float:
         """Mean over seeds of one entry of `cost`."""
         return summarise(record["cost"][key] for record in self.records).mean  # type: ignore[literal-required]
-
-
-def minutes_of(record: Record) -> float:
-    """What a run takes: on a GPU wall time, else the processor time of all threads, in which no pause counts."""
-    return record["cost"]["seconds" if record["environment"]["device"] != "cpu" else "cpu_seconds"] / 60
 
 
 class Selection(NamedTuple):

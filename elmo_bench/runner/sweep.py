@@ -22,7 +22,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.machine import free_cores, gpus
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import Record, new_attempt, read_all, read_holders, read_record, settings_key
+from elmo_bench.ledger import Record, minutes_of, new_attempt, read_all, read_holders, read_record, settings_key
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
@@ -147,7 +147,7 @@ class LedgerState:
             spec, key = record["spec"], keys[record["hash"]]
             self._records[key].append(record)
             for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
-                self._seconds[group].append(record["cost"]["seconds"])
+                self._seconds[group].append(60 * minutes_of(record))
 
     def states(self, runs: Sequence[PlannedRun]) -> list[RunState]:
         """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""

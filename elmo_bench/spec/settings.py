@@ -72,11 +72,12 @@ def _data(given: Mapping[str, Any], config: DictConfig) -> dict[str, Any]:
     # An epoch reads the whole training split once, and data of the user's own so often that a run has its steps.
     if data["train_fraction"] != 1 and given["task"]["training"].get("least_steps") is None:
         used["data.least_steps"] = data["least_steps"]
-    if reads_own_data(given["task"]["name"]):
+    if is_own := reads_own_data(given["task"]["name"]):
         own = {key: name_of(data[key]) for key in OWN_FILES} | {key: data[key] for key in OWN_COLUMNS}
         used |= {f"data.{key}": value for key, value in own.items() if value is not None}
     known = task_yaml(given["task"]["name"]).get("data", {})
-    source, usual = sources.get(suite) or {}, dotted(known.get(suite) or {})
+    # Data of the user's own is called after its file, which may be called as an option is: `train`.
+    source, usual = [{} if is_own else each.get(suite) or {} for each in (sources, known)]
     if not isinstance(source, Mapping):
         raise UserError(f"task.data.{suite}={source}: give a mapping with the source and its options")
     for option, value in sources.items():  # of every suite
@@ -87,6 +88,7 @@ def _data(given: Mapping[str, Any], config: DictConfig) -> dict[str, Any]:
             used[f"task.data.{option}"] = value
     unused = ("fetch",) if source.get("source") == "hub" else ("fetch", "hub")
     ours = dotted({key: value for key, value in source.items() if key not in unused})
+    usual = dotted(usual)
     return used | {f"task.data.{suite}.{k}": v for k, v in ours.items() if k not in usual or v != usual[k]}
 
 

@@ -242,7 +242,9 @@ def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
         if lacking := [number for number, row in enumerate(rows, 1) if name not in row]:
             raise UserError(f"{path}, row {lacking[0]}: no {name}. `predict` writes files that have both columns.")
     if without := sum(row.get(GOLD) in (None, "", []) for row in rows):
-        raise UserError(f"{path}: {without:,} of {len(rows):,} rows have no gold label. Fill in the column {GOLD}.")
+        raise UserError(
+            f"{path}: {without:,} of {len(rows):,} rows have no gold label. Fill in {GOLD}, or the last column but one."
+        )
     return rows
 
 

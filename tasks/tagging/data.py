@@ -19,7 +19,7 @@ from elmo_bench.text.tags import TaggedSentence, misfits, scheme_of, to_bio
 from elmo_bench.text.token_labels import UNKNOWN, read_conllu
 
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.]+ = )")  # of CoNLL-U, and of MultiCoNER
+COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.:]+ = )")  # of CoNLL-U, and of MultiCoNER
 _LISTED = re.compile(r"""\[(['"]).*\1\]""", re.DOTALL)  # as pandas writes a list to CSV
 
 

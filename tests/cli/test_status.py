@@ -45,7 +45,7 @@ def put(ledger, *options, versions=(), weights="w1", created="2026-01-02T03:04:0
     spec = RunSpec.of(config).with_contents({"weights": weights}).to_json()
     spec["settings"] |= dict(versions)
     record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
-    record["cost"]["seconds"] = seconds
+    record["cost"]["cpu_seconds"] = seconds
     if dev:
         record["scores"]["dev"]["overall"]["f1"] = max(dev)
         record["epochs"]["best"] = dev.index(max(dev)) + 1

@@ -22,7 +22,8 @@ def test_one_wrong_tag_leaves_the_scheme_and_is_named(tmp_path):
     assert "2 labels: P (28), L (9)" in notes  # spans, not tokens
 
 
-CONLLU = """# sent_id = {0}
+CONLLU = """# meta::author = Ann, Bob
+# sent_id = {0}
 # text = I'm here
 1-2\tI'm\t_\t_\t_\t_\t_\t_\t_\t_
 1\tI\tI\tPRON\tPRP\t_\t0\troot\t_\t_

@@ -137,7 +137,7 @@ def test_accuracy_and_macro_f1_equal_those_of_scikit_learn(tmp_path):
     assert overall["macro_f1"] == pytest.approx(100 * f1_score(gold, guess, average="macro"))
     assert "macro-F1" in metric.table(metric.score(gold, guess))
     path = Path(write(tmp_path / "x.csv", "gold,predicted\na,b\n,a\n"))
-    with pytest.raises(UserError, match=r"1 of 2 rows have no gold label\. Fill in the column gold\."):
+    with pytest.raises(UserError, match=r"1 of 2 rows have no gold label\. Fill in gold, or the last column"):
         metric.score_files(path)
 
 
@@ -168,10 +168,11 @@ def test_a_suite_has_the_name_of_its_file_or_the_one_that_is_given():
         (["data.train=some/train.csv"], "some"),
         (["data.file=hub:user/repo"], "user.repo"),
         (["data.file=open.csv", "suite.name=mine"], "mine"),
+        (["data.file=train.csv"], "train"),  # an option of the task's data, too
     ):
         config = compose("config", ["task=classification", *options])
         check_run(config)
-        assert config.suite.name == name
+        assert (config.suite.name, RunSpec.of(config).suite) == (name, name)
 
 
 def spec_and_digest(path):

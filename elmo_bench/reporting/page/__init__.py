@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.ledger import Record, RunPaths, minutes_of
 from elmo_bench.reporting import console
 from elmo_bench.reporting.canvas import FAINT, GRID, INK, NAMED, SURFACE, Drawing
 from elmo_bench.reporting.cards import cost_cells
@@ -25,7 +25,7 @@ from elmo_bench.reporting.findings import Findings, findings
 from elmo_bench.reporting.gains import MARKS
 from elmo_bench.reporting.groups import Group, percent
 from elmo_bench.reporting.leaderboard import Leaderboard, Suite
-from elmo_bench.reporting.rows import Row, minutes_of
+from elmo_bench.reporting.rows import Row
 from elmo_bench.reporting.table import Line, Table, make_table, number, signed, to_csv, to_latex, to_markdown
 
 START, END = "<!-- table: make report writes it -->", "<!-- /table -->"  # around the table in the repository's README
