@@ -115,7 +115,7 @@ def _print(notes: Sequence[str], gains: Sequence[Gain]) -> None:
 
 def _power(gains: Sequence[Gain]) -> list[str]:
     """What data of the user's own can show, by the least certain of these differences, and what POINTS would take."""
-    if not (tested := [gain.difference for gain in gains if gain.difference]):
+    if not (tested := [own for gain in gains if (own := gain.difference) and own.error]):  # 0: nothing varied
         return []
     widest = max(tested, key=lambda each: each.detectable)
     items, times = round(widest.items.df) + 1, (widest.detectable / POINTS) ** 2

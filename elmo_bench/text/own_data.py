@@ -111,8 +111,11 @@ class OwnData:
 
     def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]) -> None:
         """Write the rows with two more columns, gold and predicted, in the form that the path's ending names."""
-        made = zip(examples, predicted, strict=True)
-        write_table(path, [each.row | {GOLD: each.gold, PREDICTED: guess} for each, guess in made])
+        rows = [  # a column `gold` of the user's own stays where no label was read
+            each.row | ({} if each.gold is None and GOLD in each.row else {GOLD: each.gold}) | {PREDICTED: guess}
+            for each, guess in zip(examples, predicted, strict=True)
+        ]
+        write_table(path, rows)
 
     def read_rows(self, path: Path) -> list[Row]:
         """The rows of a file. Raises UserError."""

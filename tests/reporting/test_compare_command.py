@@ -2,11 +2,14 @@
 
 import re
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
 from elmo_bench.__main__ import main
+from elmo_bench.cli.compare import _power
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
+from elmo_bench.reporting.significance import Difference, Variance
 from tests.reporting.ledgers import add, fill
 
 
@@ -76,6 +79,11 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
     assert re.search(r"For 2 points, about [\d,]+ of them and [\d,]+ times as many seeds would be needed\.$", line)
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     assert "\n## Your data: reviews\n" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_runs_that_differ_on_no_item_say_nothing_of_what_data_can_show():
+    same = SimpleNamespace(difference=Difference(0.0, (), Variance(0.0, 15)))
+    assert _power([same]) == []
 
 
 def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):

@@ -52,5 +52,5 @@ def write(run: RunPaths, spec: RunSpec, attempt: str, *, started: float = 0.0) -
     """A record of this attempt; its cost tells when the child ran."""
     complete = spec.with_contents({"data": "d"})
     record = make_record(spec=complete.to_json(), hash=complete.hash, seed=run.seed, attempt=attempt)
-    record["cost"] |= {"seconds": time.time() - started, "peak_memory_mib": started}
+    record["cost"] |= {"cpu_seconds": time.time() - started, "peak_memory_mib": started}
     write_record(run, record, OUTCOMES)

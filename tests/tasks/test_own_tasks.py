@@ -126,6 +126,13 @@ def test_tags_of_a_table_are_one_for_each_token(tmp_path, row, message):
         read(write(tmp_path / "x.jsonl", json.dumps(row) + "\n"))
 
 
+def test_predictions_leave_gold_of_another_name_as_it_is(tmp_path):
+    data, path = task_class("classification", "data")(text="text", label="genre"), tmp_path / "x.csv"
+    examples = data.read_file(Path(write(path, "text,gold\nnice food,reviews\n")))
+    data.write(path, examples, ["news"])
+    assert path.read_text().splitlines() == ["text,gold,predicted", "nice food,reviews,news"]
+
+
 def test_accuracy_and_macro_f1_equal_those_of_scikit_learn(tmp_path):
     from sklearn.metrics import accuracy_score, f1_score
 
