@@ -122,7 +122,7 @@ class OwnData:
         return read_table(path)
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Any:
-        """The example of a row; `names` as from `names`. Its gold is None where it has none. Raises UserError."""
+        """The example of a row; `names` as from `names`. Gold is None without a label. Raises UserError."""
         texts = tuple(self.text(row.get(names[part]), where) for part in self.parts[:-1])
         label = row.get(names.get(self.parts[-1], ""))
         if not isinstance(label, str | int | float | None):
@@ -245,9 +245,8 @@ def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
         if lacking := [number for number, row in enumerate(rows, 1) if name not in row]:
             raise UserError(f"{path}, row {lacking[0]}: no {name}. `predict` writes files that have both columns.")
     if without := sum(row.get(GOLD) in (None, "", []) for row in rows):
-        raise UserError(
-            f"{path}: {without:,} of {len(rows):,} rows have no gold label. Fill in {GOLD}, or the last column but one."
-        )
+        how = f"Fill in the column {GOLD}; of a column file, the last but one."
+        raise UserError(f"{path}: {without:,} of {len(rows):,} rows have no gold label. {how}")
     return rows
 
 

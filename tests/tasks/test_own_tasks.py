@@ -144,7 +144,7 @@ def test_accuracy_and_macro_f1_equal_those_of_scikit_learn(tmp_path):
     assert overall["macro_f1"] == pytest.approx(100 * f1_score(gold, guess, average="macro"))
     assert "macro-F1" in metric.table(metric.score(gold, guess))
     path = Path(write(tmp_path / "x.csv", "gold,predicted\na,b\n,a\n"))
-    with pytest.raises(UserError, match=r"1 of 2 rows have no gold label\. Fill in gold, or the last column"):
+    with pytest.raises(UserError, match=r"1 of 2 rows have no gold label\. Fill in the column gold; of a column"):
         metric.score_files(path)
 
 
