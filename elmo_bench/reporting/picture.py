@@ -66,7 +66,8 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
     title, colour = headline(name, [*drawn]), look([name])[name][0]
 
     def paint(axes: Axes, *, phone: bool = False) -> None:
-        figure = axes.figure
+        figure: Any = axes.figure
+        figure.get_layout_engine().set(w_pad=0.15)  # a browser's font may be wider
         axes.remove()
         ratios: Any = {"height_ratios": (1.3, 1)} if phone else {"width_ratios": (1.8, 1)}
         left, right = figure.subplots(1 + phone, 2 - phone, sharey=True, **ratios)
