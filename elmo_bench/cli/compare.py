@@ -9,7 +9,7 @@ from elmo_bench.cli import parser
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from, standings
-from elmo_bench.reporting.groups import in_paper_order
+from elmo_bench.reporting.groups import groups, in_paper_order
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
 from elmo_bench.reporting.table import Line, gain_cells, make_table
 from elmo_bench.spec.config import reads_own_data
@@ -62,24 +62,27 @@ def main(arguments: list[str]) -> int:
 
 
 def _chosen(rows: Sequence[Row], encoders: Sequence[str]) -> dict[str, dict[str, Row]]:
-    """By task, by encoder: the newest runs of all of them on one basis, on all of the data."""
-    by_basis: dict[object, dict[str, Row]] = {}
-    for row in sorted(rows, key=lambda row: row.newest["created"]):
-        if row.encoder in encoders and not row.basis.fraction:
-            by_basis.setdefault(row.basis, {})[row.encoder] = row
-    complete = [own for own in by_basis.values() if len(own) == len(encoders)]
-    complete.sort(key=lambda own: own[encoders[0]].newest["created"])
-    by_task = {own[encoders[0]].spec.task: {name: own[name] for name in encoders} for own in complete}
-    return {task: by_task[task] for task in in_paper_order(by_task)}
+    """By task, by encoder: the runs of all of them on one basis, on all of the data.
+
+    A task has the newest of its bases; each label column of data of the user's own is a task.
+    """
+    by_name: dict[str, dict[str, Row]] = {}
+    for group in sorted(groups(rows), key=lambda group: max(row.newest["created"] for row in group.rows)):
+        own = {row.encoder: row for row in group.rows}
+        if not group.fraction and own.keys() >= {*encoders}:
+            name = group.name if reads_own_data(group.task) else group.task
+            by_name[name] = {encoder: own[encoder] for encoder in encoders}
+    order = in_paper_order({own[encoders[0]].spec.task for own in by_name.values()})
+    return dict(sorted(by_name.items(), key=lambda item: (order.index(item[1][encoders[0]].spec.task), item[0])))
 
 
 def _two(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None:
     """Print a line a task: the difference and its verdict."""
     gains = list(family_of([tuple(own.values()) for own in chosen.values()], gain).values())  # type: ignore[misc]
     lines: list[Line] = []
-    for each in gains:
+    for task, each in zip(chosen, gains, strict=True):
         sides = each.ours, each.theirs
-        line = {"task": each.ours.spec.task, "seeds": " and ".join(str(len(row.seeds)) for row in sides)}
+        line = {"task": task, "seeds": " and ".join(str(len(row.seeds)) for row in sides)}
         line |= gain_cells(each, "") | {"n of the two": None}
         line["trained numbers"] = " and ".join(f"{row.newest['parameters']['trainable']:,}" for row in sides)
         line["minutes a run"] = " and ".join(f"{row.minutes:.1f}" for row in sides)

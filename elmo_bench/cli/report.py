@@ -8,6 +8,7 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger import Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
+from elmo_bench.reporting.console import report_folder
 
 
 def main(arguments: list[str]) -> int:
@@ -49,12 +50,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     command = parser("report", "Writes README.md, index.html, and the folders tables and figures.", ledger=True)
     add = command.add_argument
     add("--costs", type=Path, help="folder of `elmo-bench cost` (default: costs next to the ledger, if there is one)")
-    add("--out", type=Path, default=Path("results"), help="folder to write to (default: %(default)s)")
+    add("--out", type=Path, help="folder to write to (default: results, or LEDGER-report of another ledger)")
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
     add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
     add("--every-eval-ever", type=Path, metavar="FILE", help="also write the runs in the schema of Every Eval Ever")
     add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
-    return command.parse_args(arguments)
+    options = command.parse_args(arguments)
+    options.out = options.out or report_folder(options.ledger)
+    return options
 
 
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:

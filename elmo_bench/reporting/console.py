@@ -184,9 +184,14 @@ def ending(record: Record, ledger: Path = LEDGER, *, options: Sequence[str] = ()
     default = not RunSpec(**spec).label  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
-    there = [] if ledger == LEDGER else ["--ledger", str(ledger), "--out", f"{ledger}-report"]
+    there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     last = ["report", *there], "tables and a page from all runs that are done"
     yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
+
+
+def report_folder(ledger: Path) -> Path:
+    """Where `report` writes if no folder is named: no other ledger takes the place of the committed results."""
+    return Path("results") if ledger == LEDGER else ledger.parent / f"{ledger.absolute().name}-report"
 
 
 def next_lines(commands: Iterable[tuple[Sequence[str], str]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from re import findall
 
 from elmo_bench.reporting.rows import Basis, Row
 from elmo_bench.spec.config import task_yaml
-from elmo_bench.spec.experiments import MAIN, Experiment
+from elmo_bench.spec.experiments import FRACTION, MAIN, Experiment
 
 OTHER = "other data"
 
@@ -154,14 +154,28 @@ def _named(by_basis: Mapping[Basis, Sequence[Row]]) -> list[Group]:
     keys = [key for key in ("version", "size", "data") if len({getattr(home, key) for home in homes.values()}) > 1]
     sizes = {home: wholes.get(home) for home in homes.values()}
     counted = None not in sizes.values() and len(set(sizes.values())) == len(sizes)
+    options = {home: _data_options(by_basis[basis][0]) for basis, home in homes.items()}
+    common = set.intersection(*options.values())
+    own = {home: ", ".join(sorted(each - common)) for home, each in options.items()}
     named = []
     for basis, rows in by_basis.items():
         words = {key: f"{key}={getattr(basis, key)}" for key in keys}
-        if counted and "data" in words:
+        if "data" in words and len(set(own.values())) == len(own):
+            words["data"] = own[homes[basis]]
+        elif "data" in words and counted:
             words["data"] = f"{sizes[homes[basis]]:,} examples"
-        named.append(Group(basis, tuple(rows), ", ".join(words.values()), sizes[homes[basis]]))
+        differs = ", ".join(filter(None, words.values()))
+        named.append(Group(basis, tuple(rows), differs, sizes[homes[basis]]))
     named.sort(key=lambda group: (bool(group.basis.fraction), -len({row.encoder for row in group.rows}), group.basis))
     return named
+
+
+def _data_options(row: Row) -> set[str]:
+    """The options that say which data of the user's own a run reads, such as the column of the label."""
+    given = (
+        (key, value) for key, value in row.spec.settings.items() if key.startswith("data.") and key not in FRACTION
+    )
+    return {f"{key}={value}" for key, value in given if value is not None}
 
 
 def _in_words(option: str, value: str) -> str:

@@ -160,7 +160,7 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
 
     | name | counts |
     |---|---|
-    | `test_in_train`, `dev_in_train`, `test_in_dev` | examples of one split whose texts an example of the other has |
+    | `test_in_train`, `dev_in_train`, `test_in_dev` | examples with the texts of one in the other split, in any order |
     | `repeated_in_train` | training examples with the texts and the gold of an earlier one |
     | `labels_in_train` | labels that train has; 0 for a task without labels, such as spans |
     | `labels_not_in_train` | labels that dev or test has and train lacks |
@@ -174,7 +174,7 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
     Raises UserError if test has the examples of train, texts and gold, in any order. A test split that is dev may be
     meant, where there is one held-out set: it is noted.
     """
-    texts = {split: [example.texts for example in examples] for split, examples in splits.items()}
+    texts = {split: [tuple(sorted(each.texts)) for each in examples] for split, examples in splits.items()}
     train, test = ({(example.texts, repr(example.gold)) for example in splits[split]} for split in ("train", "test"))
     if train == test:
         raise UserError(f"{where}: test has the same examples as train. Give other data for test.")

@@ -262,13 +262,15 @@ def converged(record: Mapping[str, Any]) -> bool:
 
     The budget is `report.budget` of the task's yaml: epochs by size, or null for a task without epochs; no run of a
     task without the key is converged. A run learned nothing if it scores 0 on dev, or the same after every one of
-    several epochs, below 100: its head gives one answer to everything.
+    several epochs while its head gives one answer to everything, as far as the scores by type tell.
     """
     spec, dev = record["spec"], record["curves"]["dev"]
     known, epochs = task_yaml(spec["task"]).get("report", {}), spec["settings"].get("task.training.epochs")
     budget = known.get("budget", {})
     least = budget.get(spec["size"]) if isinstance(budget, dict) else 1 if budget is None else None
-    stuck = len(dev) > 1 and len(set(dev)) == 1 and dev[0] < 100
+    types = record["scores"]["dev"].get("by_type", {}).values()
+    answered = sum(any(own.get(key) for key in ("correct", "guessed", "excess")) for own in types)
+    stuck = len(dev) > 1 and len(set(dev)) == 1 and dev[0] < 100 and answered < 2
     if not isinstance(least, int) or not isinstance(epochs, int) or stuck:
         return False
     return epochs >= least and record["scores"]["dev"]["overall"][record["metric"]] > 0

@@ -251,22 +251,22 @@ def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
 
 
 def cut_missing(splits: dict[str, list[Any]], stratum: Callable[[Any], str]) -> dict[str, list[Any]]:
-    """All three splits: a missing one is cut from train, a fifth of it and at most 2,000, with the shares of labels.
+    """All three splits: a missing one is cut from train, a fifth of it and at most 2,000, each stratum by its share.
 
-    Examples of one group (the same text, or premise) stay together. Equal data give equal splits. Raises UserError.
+    Examples of one group (the same text, or premise) stay together, in the stratum of the first. Equal data give equal
+    splits. Raises UserError.
     """
     wanted = min(round(SHARE * len(splits["train"])), MOST_HELD_OUT)
     for split in [split for split in ("test", "dev") if split not in splits]:
         train = splits["train"]
         chosen = _draw(train, wanted, stratum)
         if not 0 < len(chosen) < len(train):
-            raise UserError(f"{split}: cannot be cut from {len(train)} examples. Give more data, or data.{split}=FILE.")
+            texts = len({getattr(each, "group", each.texts) for each in train})
+            said = f"{split}: cannot be cut from {len(train):,} examples with {texts:,} different texts (or first ones)"
+            raise UserError(f"{said}: equal texts stay together. Give more of them, or data.{split}=FILE.")
         splits["train"] = [each for number, each in enumerate(train) if number not in chosen]
         splits[split] = [train[number] for number in sorted(chosen)]
-        note(
-            f"{split}: {len(chosen):,} examples cut from train with the shares of its labels, equal texts together, "
-            f"seed {SEED}"
-        )
+        note(f"{split}: {len(chosen):,} examples cut from train, equal texts together, seed {SEED}")
     return {split: splits[split] for split in SPLITS}
 
 
@@ -284,8 +284,7 @@ def _draw(examples: Sequence[Any], wanted: int, stratum: Callable[[Any], str]) -
         own = random.Random(SEED).sample(strata[name], len(strata[name]))
         left += wanted * sum(map(len, own)) / len(examples)
         for group in own:
-            if left < len(group) / 2:
-                break
-            chosen.update(group)
-            left -= len(group)
+            if left >= len(group) / 2:
+                chosen.update(group)
+                left -= len(group)
     return chosen

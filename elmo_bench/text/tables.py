@@ -148,7 +148,8 @@ def _csv(path: Path) -> list[Row]:
     if separator != "," and ending_of(path) == ".csv":
         note(f"columns are separated by {separator!r}", path)
     csv.field_size_limit(LARGEST)
-    table = csv.reader(lines, delimiter=separator, strict=True)
+    bare = separator == "\t" and _has_bare_quotes(lines)
+    table = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE if bare else csv.QUOTE_MINIMAL, strict=True)
     written, start = list[tuple[int, list[str]]](), 1  # rows, with the lines that they begin in
     try:
         for cells in table:
@@ -165,6 +166,18 @@ def _csv(path: Path) -> list[Row]:
         return dict(zip(names, cells, strict=True))
 
     return every(written[1:], row)
+
+
+def _has_bare_quotes(lines: Sequence[str]) -> bool:
+    """Whether a quotation mark of these tab-separated lines is part of the text, as in files written without quoting.
+
+    So it is where each line has as many cells as the first, two or more, and a cell begins with a mark without being
+    quoted as a whole: a reader of quoted cells would join such lines.
+    """
+    cells = [line.rstrip("\r\n").split("\t") for line in lines if line.strip()]
+    if len(cells[0]) < 2 or {*map(len, cells)} != {len(cells[0])}:
+        return False
+    return any(cell.startswith('"') and not re.fullmatch(r'"(?:[^"]|"")*"', cell) for row in cells for cell in row)
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:

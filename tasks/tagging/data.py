@@ -111,11 +111,15 @@ class Data(OwnData):
     def within(
         self, example: Sentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
     ) -> tuple[list[str], list[str]] | None:
-        """Gold and predicted tags of the spans whose words `keeps` accepts; of the words alone for plain tags."""
+        """Gold and predicted tags of the spans whose words `keeps` accepts; of the words alone for plain tags.
+
+        Plain tags are spans of one word here, so that those of a slice that has no tag but O count too.
+        """
         if not self.plain:
             return SpanData().within(example, predicted, keeps)
         kept = [place for place, word in enumerate(example.tokens) if keeps((word,))]
-        return ([example.tags[place] for place in kept], [predicted[place] for place in kept]) if kept else None
+        sides = [[f"B-{side[place]}" for place in kept] for side in (example.tags, predicted)]
+        return (sides[0], sides[1]) if kept else None
 
     def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
         """Write token, gold and predicted tag on a line each; a table as the other tasks do if the path ends so."""

@@ -70,6 +70,20 @@ def test_a_tie_of_few_seeds_says_what_could_have_been_seen(tmp_path, capsys):
     assert "a difference below x points could not be seen" in table
 
 
+def test_each_label_column_of_a_file_is_a_task_and_a_task_has_its_newest_version(tmp_path, capsys):
+    for label in ("tone", "topic"):
+        fill(
+            tmp_path, "classification", "glove elmo", seeds=3, suite="open", data=label, settings={"data.label": label}
+        )
+    fill(tmp_path, "ner", "glove elmo", created="2025-01-01T00:00:00+00:00", version=1)
+    fill(tmp_path, "ner", "glove elmo", seeds=3)
+    _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
+    assert [line.split(" | ")[0].strip("| ") for line in said.splitlines() if line.startswith("| ")][2:] == [
+        "ner", "classification, data.label=tone", "classification, data.label=topic",
+    ]  # fmt: skip
+    assert cells(said, "ner")[1] == "3 and 3"
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_path, capsys):
     fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews")

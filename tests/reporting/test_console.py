@@ -108,7 +108,7 @@ def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):
         ("encoder=elmo size=paper ledger=demo/runs", Path("demo/runs"),
          ["sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo", "compare elmo glove --ledger demo/runs"]),
         ("encoder=elmo place=both", Path("demo/runs"),
-         ["elmo-bench report --ledger demo/runs --out demo/runs-report "]),
+         ["elmo-bench report --ledger demo/runs "]),
     ],
 )  # fmt: skip
 def test_the_next_commands_are_about_the_same_data_ledger_and_size(publish, options, ledger, said):

@@ -19,12 +19,17 @@ from elmo_bench.spec.run_spec import converged
         (False, 32, {"dev": (0.0, 0.0), "best": 0.0}),
         (True, 32, {"dev": (0.0, 12.5), "best": 12.5}),
         (True, 32, {"dev": (100.0, 100.0), "best": 100.0}),  # nothing is left to learn
+        (False, 32, {"dev": (32.8, 32.8), "best": 32.8, "guessed": (9, 0)}),
+        (True, 32, {"dev": (98.5, 98.5), "best": 98.5, "guessed": (4, 5)}),  # it learned all that it could at once
     ],
 )
 def test_a_run_with_its_tasks_budget_is_converged_unless_it_learned_nothing(make_record, expected, epochs, given):
     dev = given.get("dev", (55.0, 60.0, 59.0))
     record = make_record(task="ner", settings={"task.training.epochs": epochs}, dev=given.get("best", 60.0))
     record["spec"]["size"] = given.get("size", "cpu")
+    if "guessed" in given:
+        types = {name: {"guessed": count} for name, count in zip("ab", given["guessed"], strict=True)}
+        record["scores"]["dev"]["by_type"] = types
     assert converged(record | {"curves": {**record["curves"], "dev": [*dev]}}) is expected
 
 

@@ -87,7 +87,7 @@ def test_plain_tags_are_labels_and_their_f1_is_the_accuracy(tmp_path):
     assert scores["overall"]["f1"] == pytest.approx(100 * accuracy_score(gold, guess))
 
 
-@pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["NNP"]), (SCHEMES["BIO"], ["B-P"])])
+@pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["B-NNP"]), (SCHEMES["BIO"], ["B-P"])])
 def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
     data = task_class("tagging", "data")(file=write(tmp_path / "x.conll", tagged(tags)))
     example = data.read("x", None)["test"][0]
@@ -96,6 +96,10 @@ def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
     assert gold == predicted
     assert [tag for tag in gold if tag != "O"] == kept
     assert data.within(example, guess, lambda words: False) in (None, (["O"] * 9, ["O"] * 9))
+    if tags == PLAIN:  # O is a label as any other: a slice of it alone counts
+        cut = data.within(replace(example, tags=("O",) * 9), ["O"] * 8 + ["VBD"], lambda words: True)
+        counted = task_class("tagging", "metric")().score([cut[0]], [cut[1]])["overall"]
+        assert (counted["gold"], counted["correct"]) == (9, 8)
 
 
 @pytest.mark.parametrize(

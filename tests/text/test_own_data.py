@@ -77,6 +77,16 @@ def test_a_table_that_was_written_is_read(tmp_path):
         assert read_table(path) == ROWS
 
 
+def test_a_tab_separated_file_without_quoting_keeps_its_quotation_marks(tmp_path):
+    """Where the lines are whole rows, a mark at the start of a cell opens no quoted cell; else it does."""
+    raw = 'text\tlabel\n"Wow," he said.\tgood\nfine\tgood\n"So it " was\tbad\n"all of it"\tbad\n'
+    rows = read_table(Path(write(tmp_path / "a.tsv", raw)))
+    assert [row["text"] for row in rows] == ['"Wow," he said.', "fine", '"So it " was', '"all of it"']
+    quoted = raw.replace('"Wow," he said.', '"""Wow,"" he said."').replace('"So it " was', '"So\nit"')
+    rows = read_table(Path(write(tmp_path / "b.tsv", quoted)))
+    assert [row["text"] for row in rows] == ['"Wow," he said.', "fine", "So\nit", "all of it"]
+
+
 @pytest.mark.parametrize("listed", [{"feature": NAMES, "_type": "List"}, [NAMES]])  # as newer and older files have it
 def test_numbers_of_classes_get_their_names_in_lists_too_and_other_numbers_are_no_class(tmp_path, listed):
     content = as_parquet(
@@ -125,7 +135,7 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "a folder without data": ("x/README.md", "# Data", {}, "no file of data. Those that end in .csv, "),
     "a folder without train": ("x/dev.csv", GOOD, {"more": "y.csv"}, "no file with train in its name (dev.csv, y.csv"),
     "two kinds of train": ("x/train.csv", GOOD, {"more": "train.tsv"}, "more than one train (train.csv, train.tsv)."),
-    "too few to cut": ("x.csv", table(MANY[:2], "text", "label"), {}, "cannot be cut from 2 examples."),
+    "too few to cut": ("x.csv", table(MANY[:2], "text", "label"), {}, "cut from 2 examples with 2 different texts (or"),
 }  # fmt: skip
 
 
