@@ -67,11 +67,13 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    resumed = _resume(trained, work / "last.ckpt", prepared.title)
-    done = len(trained.history.scores)
-    waited = any(resumed[each.state_key]["wait_count"] >= each.patience for each in patience) if resumed else False
-    if done < training["epochs"] and not waited:  # otherwise only the scores are missing
-        checkpoint = work / "last.ckpt" if resumed else None
+    resumed = _resume(trained, work / "last.ckpt", prepared.title) or {}
+    past = resumed.get(trained.history.state_key)
+    waited = any(resumed[each.state_key]["wait_count"] >= each.patience for each in patience) if past else False
+    if past and (waited or len(past["curves"]["dev"]) >= training["epochs"]):  # only the scores are missing
+        trained.history.load_state_dict(past)
+    else:
+        checkpoint = work / "last.ckpt" if past else None
         trained.trainer.fit(trained.module, datamodule=trained.loaders, ckpt_path=checkpoint, weights_only=True)
     trained.module.load_state_dict(read_checkpoint(work / "best.ckpt")["state_dict"])
     return trained
@@ -114,14 +116,15 @@ def build(prepared: Prepared) -> Trained:
         seed=setup.seed,
         readings=readings(spec, splits["train"]),
     )
-    return Trained(module, loaders, stores, vocabulary, lexicon, History(whole))
+    return Trained(module, loaders, stores, vocabulary, lexicon, History(whole, prepared.code))
 
 
 def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
-    """The state of the callbacks in a killed run's last checkpoint; None if there is nothing to resume.
+    """The state of the callbacks in a killed run's last checkpoint, for `fit` to load; None if there is none to resume.
 
     The best checkpoint is read too: the run needs it in the end, and one that is damaged would end every start. A run
-    whose encoder carries states starts anew, because the vectors depend on what the encoder read before the kill.
+    whose encoder carries states starts anew, because the vectors depend on what the encoder read before the kill; so
+    does one whose included code has changed.
     """
     if not last.exists():
         return None
@@ -135,9 +138,11 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
         if any(shapes != ours for shapes in theirs):
             raise UserError(f"{last}: written by another version of this program")
         state = kept["callbacks"]
-        trained.history.load_state_dict(state[trained.history.state_key])
+        history = state[trained.history.state_key]
+        if history.get("code", {}) != trained.history.code:
+            raise UserError("the code of its encoder or task has changed")
     except UserError as error:
         console.print(f"{title}: starts anew ({error})", highlight=False)
         return None
-    console.print(f"{title}: resuming after epoch {len(trained.history.scores)}", highlight=False)
+    console.print(f"{title}: resuming after epoch {len(history['curves']['dev'])}", highlight=False)
     return state

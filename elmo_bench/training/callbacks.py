@@ -117,7 +117,8 @@ class History(Callback):
     first step; `seconds`, of its training steps and the scoring of dev; `steps`, how many it has.
     """
 
-    def __init__(self, whole: Clock) -> None:
+    def __init__(self, whole: Clock, code: dict[str, str] | None = None) -> None:
+        self.code = code or {}  # digests of the included code that the run was started with
         self.whole = whole  # runs from the start of the run, and stands between a kill and the resumption
         self.training, self.encoding = Clock(), Clock()  # of training steps; of computing or reading frozen layers
         self.curves: dict[str, list[Any]] = {name: [] for name in CURVES}
@@ -165,7 +166,7 @@ class History(Callback):
         module.log_dict(logged, batch_size=1)
 
     def state_dict(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens")}
+        kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens", "code")}
         return {**kept, "clocks": {name: getattr(self, name).read() for name in CLOCKS}, "kernels": kernels_used()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

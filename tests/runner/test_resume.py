@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ import torch
 from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner import prepare
+from elmo_bench.training.callbacks import Checkpoints
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -68,6 +70,34 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     assert record["epochs"]["run"] == EPOCHS
     assert not list(runs.rglob("*.ckpt"))
     assert not list(runs.rglob("*.lock"))
+
+
+@pytest.mark.parametrize("epochs", [1, 2])  # with more to train, or only to score
+def test_what_was_spent_before_a_kill_counts_once_and_changed_code_starts_anew(tmp_path, monkeypatch, capsys, epochs):
+    runs, other = tmp_path / "runs", tmp_path / "other"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        wait, ends = Checkpoints.on_train_epoch_end, count(1)
+
+        def stop(*given):
+            wait(*given)
+            if next(ends) == epochs:
+                raise KeyboardInterrupt
+
+        patch.setattr(Checkpoints, "on_train_epoch_end", stop)
+        run_small(runs)
+    [last] = runs.rglob("last.ckpt")
+    state = torch.load(last, weights_only=True)
+    [history] = [own for own in state["callbacks"].values() if "clocks" in own]
+    history["clocks"] = {name: [1000.0, 1000.0] for name in history["clocks"]}
+    torch.save(state, last)
+    shutil.copytree(runs, other)
+    cost = run_small(runs)["cost"]
+    assert all(1000 <= cost[name] < 1500 for name in ("seconds", "cpu_seconds", "train_seconds", "train_cpu_seconds"))
+    history["code"] = {"encoder": "0"}
+    torch.save(state, other / last.relative_to(runs))
+    capsys.readouterr()
+    assert run_small(other)["cost"]["seconds"] < 1000
+    assert "starts anew (the code of its encoder or task has changed)" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
