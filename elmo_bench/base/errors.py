@@ -7,8 +7,8 @@ from unicodedata import category
 
 # scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the sentence around it
 _ADDRESS = re.compile(
-    r"""(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/\s'"<>]*@)?([^\s'"<>?#]*)"""
-    r"""(?:[?#](?:[^\s'"<>).,:;]++|[).,:;]++(?![\s'"<>]|$))*+)?""",
+    r"""(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/\s"<>]*@)?([^\s'"<>?#]*)"""
+    r"""(?:[?#](?:[^\s'"<>).,:;]++|[').,:;]++(?![\s"<>\]}]|$))*+)?""",
     re.I,
 )
 LONGEST = 1000  # characters of a message
@@ -25,7 +25,8 @@ class UserError(Exception):
         if len(text) > LONGEST:  # what is redacted is longer than what is kept, so that no cut goes through an address
             start, end = redacted(text[: 5 * LONGEST]), redacted(text[-5 * LONGEST :])
             text = f"{start[: LONGEST // 2]} … {end[-LONGEST // 2 :]}"
-        super().__init__(plain(redacted(text)))
+        text = plain(redacted(text))
+        super().__init__(text if len(text) <= LONGEST + 3 else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}")
 
 
 def plain(text: str, keep: str = "") -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench import ledger
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, plain
 from elmo_bench.cli import parser
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES, formula
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     options = command.parse_args(arguments)
     path = Path(os.path.abspath(options.record))  # without `..`  # noqa: PTH100
     lines = list(_ledger(path) if path.is_dir() else _record(path, options.gold))
-    print(*lines, sep="\n")
+    print(*map(plain, lines), sep="\n")
     return int(any(line.startswith(WRONG) for line in lines))
 
 

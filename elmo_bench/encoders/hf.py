@@ -185,6 +185,8 @@ def _config(folder: Path) -> Any:
     ):
         raise UserError(f"{path}: not the configuration of these weights. Save the model again with save_pretrained.")
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if not _is_depth(getattr(config, "num_hidden_layers", None), size):  # under a name of its own, such as n_layer
+        raise UserError(f"{path}: more layers than these weights hold. Save the model again with save_pretrained.")
     config._attn_implementation = "eager"
     with torch.device("meta"):
         model = AutoModel.from_config(config, trust_remote_code=False)

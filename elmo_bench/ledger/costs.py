@@ -74,6 +74,8 @@ def read_costs(folder: Path) -> tuple[list[EncoderCost], list[str]]:
     costs, problems = [], []
     for path in sorted(folder.glob("*/*.json")):
         try:
+            if path.parent.is_symlink():
+                raise UserError("in a folder that is a link")
             cost = read_json(path, max_bytes=2**18, follow_links=False)
             check(cost, EncoderCost, "cost")
             costs.append(cost)

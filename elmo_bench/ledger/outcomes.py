@@ -56,14 +56,16 @@ def formula(name: str, task: str = "") -> Formula:
     raise UserError(f"formula {name}: no task here has it, so it cannot be tested. Give its folder: --include FOLDER.")
 
 
-def check_metric(name: str, task: str) -> None:
-    """Raise UserError if the task is installed and calls its main score otherwise: tables show the name."""
+def check_metric(name: str, formula: str, task: str) -> None:
+    """Raise UserError if the task is installed and has another main score, whose name tables show, or formula."""
     module = f"elmo_bench.tasks.{task}"
     if task.isidentifier() and find_spec(module) and find_spec(f"{module}.metric"):
         metric = getattr(importlib.import_module(f"{module}.metric"), "Metric", None)
         own = getattr(metric, "main", name)  # `task_class` refuses a metric without one
         if name != own:
             raise UserError(f"record.metric: {name!r:.60} is not the main score of {task}, which is {own}")
+        if formula != (its := getattr(getattr(metric, "formula", None), "name", formula)):
+            raise UserError(f"record.formula: {formula!r:.60} is not the formula of {task}, which is {its}")
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows

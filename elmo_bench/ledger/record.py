@@ -71,7 +71,7 @@ class Curves(TypedDict):
     """One number per epoch."""
 
     dev: list[Percent]  # the main score on dev
-    steps: list[Annotated[Count, Field(gt=0)]]  # training steps of the epoch
+    steps: list[Annotated[Count, Field(gt=0, le=10**9)]]  # training steps of the epoch
     train_loss: NotRequired[list[Figure]]  # mean over the epoch
     lr: NotRequired[list[Amount]]  # learning rate of the epoch's first step
     seconds: NotRequired[list[Amount]]  # wall time of the epoch

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytorch_lightning as pl
@@ -25,8 +25,10 @@ from torch import Tensor, nn
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS
+from elmo_bench.ledger.schema import check
 from elmo_bench.runner.data import Splits, data_digest, words_of
 from elmo_bench.runner.evaluate import check_outcomes
+from elmo_bench.runner.predict import About
 from elmo_bench.runner.prepare import build_head, build_indexer, build_stores, lexicon_of, load_frozen
 from elmo_bench.spec.config import CONF, task_yaml
 from elmo_bench.spec.names import load_encoder, task_class
@@ -66,7 +68,12 @@ class Trial:
     def again(self, *, seed: int) -> Any:
         """The same head with other initial weights."""
         pl.seed_everything(seed, verbose=False)
-        return build_head(self.spec, self.frozen, lexicon_of(self.train), self.data.vocabulary(self.train))
+        vocabulary = self.data.vocabulary(self.train)
+        try:
+            check(vocabulary, get_type_hints(About)["vocabulary"], "Data.vocabulary")
+        except UserError as error:
+            raise UserError(f"{error}. Give lists of texts, or numbers above 0: `predict` reads no other.") from None
+        return build_head(self.spec, self.frozen, lexicon_of(self.train), vocabulary)
 
     def loss(self) -> Tensor:
         """Of the training examples, with the penalty of the mixes. Raises UserError."""
@@ -234,6 +241,10 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
     """The outcomes of predictions add up to their score."""
     gold = [example.gold for example in examples]
     scores, outcomes = scores_of(metric, gold, predicted), metric.outcomes(gold, predicted)
+    try:
+        json.dumps(scores)
+    except TypeError as error:
+        raise UserError(f"Metric.score: {error}. Give numbers of Python: float(…) and int(…).") from None
     for name, counted in outcomes.items():
         if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
             raise UserError(f"Metric.outcomes: '{name}': give an array with a whole number for each item.")

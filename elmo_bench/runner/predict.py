@@ -102,6 +102,11 @@ def predict(
     if kept.about["spec"] != record["spec"] or kept.about.get("attempt", record["attempt"]) != record["attempt"]:
         raise UserError(f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}")
     usual, setup = installed(spec)
+    for key, value in spec.settings.items():  # numbers that shape no tensor of the head, too
+        own = usual.settings.get(key)
+        kinds = (int, float) if isinstance(own, float) else type(own)
+        if key.startswith("task.head.") and own is not None and not isinstance(value, kinds):
+            raise UserError(f"{record_file}: {key}={value!r:.60}: not of the kind of {own!r:.60}")
     named = dict(each.removeprefix("data.").partition("=")[::2] for each in columns)
     known = [key for key in OWN_COLUMNS if key in setup.data]
     if wrong := [key for key, name in named.items() if key not in known or not name]:

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import disk_errors
+from elmo_bench.base.files import disk_errors, remove_unfinished
 from elmo_bench.base.machine import gpus, peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record
@@ -55,6 +55,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if paths.record.exists() and not setup.overwrite:  # also if the process that held the lock has finished it
             return read_record(paths.record), True
+        remove_unfinished(paths.work)
         from elmo_bench.runner.evaluate import evaluate
         from elmo_bench.runner.train import train
         from elmo_bench.training.loggers import open_loggers

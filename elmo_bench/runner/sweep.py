@@ -26,6 +26,7 @@ from elmo_bench.ledger import Record, minutes_of, new_attempt, read_all, read_ho
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec, Setup, converged
 from elmo_bench.spec.settings import check_run
 
@@ -74,6 +75,10 @@ def plan(options: Sequence[str]) -> Plan:
     Raises UserError for an option or value that is wrong in any of the runs.
     """
     products = sweep(options)
+    for [first] in (product[0] for product in products if product and product[0][0].startswith("+experiment=")):
+        Experiment.load(
+            first.partition("=")[2]
+        )  # a mistake in its file would else be found by `report`, after all runs
     for values in (values for product in products for values in product):
         key = _option(values[0])
         if len(values) > 1 and key.split(".")[0] in ONCE:

@@ -84,10 +84,9 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     for key, values in _product([each for each in parsed if each not in asked]).items():
         selects = bool(values) and {value for product in products for value in product.get(key, ())} >= {*values}
         if selects:
-            products = [each for each in products if key not in each or {*values} & {*each[key]}]
+            products = [each for each in products if {*values} & {*each.get(key, ())}]
         for product in products:
-            left = [value for value in values if value in product.get(key, ())]
-            product[key] = left if selects and key in product else values
+            product[key] = [value for value in values if value in product[key]] if selects else values
     return [list(product.values()) for product in products]
 
 
@@ -189,6 +188,11 @@ def _composed(name: str, chosen: tuple[tuple[str, str], ...], folder: Path) -> D
     for group in used.keys() & NEEDED.keys():
         if lacking := [key for key in NEEDED[group] if key not in list(config[group] or ())]:
             raise UserError(f"{group}={used[group]}: its yaml has no {', '.join(lacking)}. See others in conf/{group}.")
+    plain: Any = OmegaConf.to_container(config)
+    for group in used.keys() & {"suite", "encoder"}:  # a run is known by this name
+        named = str(plain[group].get("name"))
+        if named != used[group] and not named.startswith(("???", "${")):
+            raise UserError(f"{group}={used[group]}: its yaml has name: {named:.60}. Give file and name one name.")
     OmegaConf.set_struct(config, True)
     return config
 

@@ -151,7 +151,7 @@ class Experiment:
         if option not in settings or not fits or not variation <= {option, *fixed, *free}:
             return None
         value = spec.lr_scale if option == RATE else settings[option]
-        return None if value is None else self._at(value)
+        return self._at(value) if isinstance(value, int | float) else None
 
     def _at(self, value: Any) -> Variant:
         return Variant(spelled(value), self.row.format(spelled(value)), {**self.fixed, self.axis: value})
@@ -199,6 +199,8 @@ def _paper(scored: str, figures: Mapping[str, Any], gain: float | None = None) -
 
 def _check(experiment: Experiment) -> None:
     """Raises ValueError for keys that contradict each other."""
+    if not isinstance(experiment.order, int | float) or not isinstance(experiment.least, int):
+        raise ValueError(f"order: {experiment.order!s:.60} or least: {experiment.least!s:.60} is not a number")
     if experiment.layout not in LAYOUTS:
         raise ValueError(f"layout: {experiment.layout} is not one of {', '.join(LAYOUTS)}")
     swept = {option for part in experiment.sweep for option in part}

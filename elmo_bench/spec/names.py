@@ -6,6 +6,7 @@ record from elsewhere cannot.
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ def task_class(task: str, part: str) -> Any:
 
     Raises UserError for an unknown task, and for one without that module, class, or a member of the class.
     """
-    if task not in (known := tasks()) or not task.isidentifier():
+    if task in (known := tasks()) and not task.isidentifier():
+        raise UserError(f"task={task:.60}: not the name of a Python package. Call its folder {_proper(task):.60}.")
+    if task not in known:
         names = ", ".join(known)
         raise UserError(f"task={task:.60}: unknown task. Choose one of: {names}. Or give its folder: --include FOLDER.")
     module, name = f"elmo_bench.tasks.{task}.{part}", part.capitalize()
@@ -54,9 +57,13 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
     version: of its code, which is part of a run's hash and no option of `load`.
     """
     known = {path.stem for root in _folders("encoders") for path in Path(root).glob("*.py")}
-    module = importlib.import_module(f"elmo_bench.encoders.{kind}") if kind in known and kind.isidentifier() else None
-    if (load := getattr(module, "load", None)) is None:
-        raise UserError(f"encoder.contextual.kind={kind:.60}: unknown. Give the folder that has it: --include FOLDER.")
+    where = f"encoder.contextual.kind={kind:.60}"
+    if kind not in known:
+        raise UserError(f"{where}: unknown. Give the folder that has it: --include FOLDER.")
+    if not kind.isidentifier():
+        raise UserError(f"{where}: not the name of a Python module. Call its file {_proper(kind):.60}.py.")
+    if (load := getattr(importlib.import_module(f"elmo_bench.encoders.{kind}"), "load", None)) is None:
+        raise UserError(f"{where}: encoders/{kind}.py has no function load. See CONTRIBUTING.md.")
     if "seed" in inspect.signature(load).parameters:
         options.setdefault("seed", run_seed)
     try:
@@ -68,6 +75,10 @@ def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options
         checks = importlib.import_module("elmo_bench.encoders.checks")  # imports torch, as every encoder does
         checks.check_encoder(encoder, name=f"encoder.contextual.kind={kind}")
     return encoder
+
+
+def _proper(name: str) -> str:
+    return re.sub(r"\W", "_", name)
 
 
 def _folders(package: str) -> list[str]:

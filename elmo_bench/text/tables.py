@@ -201,9 +201,11 @@ def _parquet(path: Path) -> list[Row]:
 
     with reading(path, "a Parquet file"), pyarrow.parquet.ParquetFile(path) as file:
         _check_names(path, file.schema_arrow.names)
+        if odd := [field.name for field in file.schema_arrow if "dictionary<" in str(field.type)[1:]]:
+            raise UserError(f"{path}: {odd[0]!r:.60} has categories in lists. Write them as text.")
         parts, rows, size = [], 0, 0
         for part in file.iter_batches(BATCH):  # a small file may unpack to much
-            rows, size = rows + part.num_rows, size + part.nbytes
+            rows, size = rows + part.num_rows, size + sum(map(_unpacked, part.columns))
             if rows > MOST_ROWS or size > LARGEST:
                 raise UserError(f"{path}: more than {MOST_ROWS:,} rows, or 1 GiB unpacked. Take a part of it.")
             parts.append(part)
@@ -215,6 +217,16 @@ def _parquet(path: Path) -> list[Row]:
         return [
             row | {column: _named(row[column], names) for column, names in classes.items()} for row in table.to_pylist()
         ]
+
+
+def _unpacked(column: Any) -> int:
+    """The bytes of the cells; a text that many rows share counts for each of them."""
+    import pyarrow.compute
+
+    if not pyarrow.types.is_dictionary(column.type) or pyarrow.types.is_primitive(column.type.value_type):
+        return column.nbytes
+    lengths = pyarrow.compute.binary_length(column.dictionary)
+    return pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0
 
 
 def _class_names(feature: Any) -> list[str]:

@@ -57,7 +57,7 @@ class Data(Protocol):
         """
 
     def vocabulary(self, train: Sequence[Any]) -> dict[str, Any]:
-        """What the head needs to know about the training data, as plain JSON: keyword arguments of the head."""
+        """What the head needs to know about the training data: its keyword arguments, lists of texts or counts."""
 
     def read_file(self, path: Path) -> list[Any]:
         """The Examples of one file in the task's native format, for `predict`; their gold may be missing."""

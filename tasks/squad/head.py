@@ -180,6 +180,7 @@ class Head(nn.Module):
 
 def best_spans(first: Tensor, last: Tensor, *, longest: int) -> list[tuple[int, int]]:
     """(start, end) of the highest first + last with start <= end < start + longest, for scores [B, P] each."""
+    longest = min(longest, last.shape[1])
     ends = functional.pad(last, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)  # BP(longest)
     best = (first[:, :, None] + ends).flatten(1).argmax(dim=1).tolist()
     return [(place // longest, place // longest + place % longest) for place in best]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from elmo_bench.base.errors import UserError
@@ -78,6 +79,17 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
     return senses
 
 
+class _Builder(ElementTree.TreeBuilder):
+    """Refuses a document type, in any encoding: an entity that it declares could be of any size."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.path = path
+
+    def doctype(self, *_: Any) -> None:
+        raise UserError(f"{self.path}: has a document type, which this data does not need. Remove it.")
+
+
 def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list[Sentence]:
     """The sentences that have a target; a phrase (`took place`) is as many tokens. Raises UserError.
 
@@ -87,9 +99,9 @@ def read_evaluation(path: Path, keys: dict[str, tuple[str, ...]] | None) -> list
         content = handle.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Use several files.")
-        if b"<!DOCTYPE" in content:  # an entity that it declares could be of any size
-            raise UserError(f"{path}: has a document type, which this data does not need. Remove it.")
-        nodes = list(ElementTree.fromstring(content).iter("sentence"))
+        parser = ElementTree.XMLParser(target=_Builder(path))
+        parser.feed(content)
+        nodes = list(parser.close().iter("sentence"))
     sentences = [_sentence(path, node, keys) for node in nodes]
     kept = [sentence for sentence in sentences if sentence.targets]
     if not kept:
