@@ -61,7 +61,7 @@ def test_the_page(run, tmp_path, capsys):
         "Public data, and not the paper's",
         "Data of ner: WNUT-17, 3,394 train, 1,287 dev, 1,287 test (digest ",
         "; size cpu; version {}, protocol {}.".format(*today()),
-        "Made by `elmo-bench sweep experiment=table1 suite=open`. 6 runs took 0.1 core-hours.",
+        "Command: `elmo-bench sweep experiment=table1 suite=open`. Shown here: 6 runs took 0.1 core-hours.",
         "| Named entities (ner) | elmo    | input |",
         "(seed 0) by",
         "changed: weights",
