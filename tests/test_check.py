@@ -53,6 +53,15 @@ def test_outcomes_with_a_formula_of_no_task_here_are_not_tested_and_a_line_says_
     assert "ok    formula hits: no task here has it, so it cannot be tested." in said
 
 
+def test_the_formula_of_another_task_is_refused_and_no_text_of_a_record_forges_a_line(paths, capsys):
+    record = read_record(paths.record)
+    record["data"]["notes"] = ["x\nok    forged"]
+    write_record(paths, record | {"formula": "accuracy"}, read_outcomes(paths))
+    code, said = check(paths.record, capsys)
+    assert code == 1 and "record.formula: 'accuracy' is not the formula of ner, which is f1-counts" in said
+    assert "\nok    forged" not in said
+
+
 def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, capsys):
     record = read_record(paths.record)
     record["scores"]["test"]["overall"]["f1"] += 1

@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +19,7 @@ from elmo_bench.base.json import digest
 from elmo_bench.base.progress import kernels_used, progress
 from elmo_bench.cli import encoder_options, parser
 from elmo_bench.ledger import environment, now
-from elmo_bench.ledger.costs import EncoderCost, encoder_part, write_cost
+from elmo_bench.ledger.costs import NAME, EncoderCost, encoder_part, write_cost
 from elmo_bench.reporting.console import fitted, processor
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -56,6 +57,8 @@ def main(arguments: list[str]) -> int:
             raise UserError(f"device={config.trainer.device}: no such device. Use cpu or cuda.")
         if config.encoder.contextual is None and config.encoder.words != "static":
             raise UserError(f"encoder={config.encoder.name}: has no frozen vectors. Choose another encoder.")
+        if not re.fullmatch(NAME, name := RunSpec.of(config).encoder):
+            raise UserError(f"encoder.name: {name!r:.60} cannot name a file. Use letters, digits, _, -, . and +.")
     costs: list[EncoderCost] = []
     with progress("cost", len(runs)) as meter:
         for own in runs:
@@ -63,10 +66,19 @@ def main(arguments: list[str]) -> int:
             write_cost(options.out, costs[-1])
             meter.advance()
     lines = [cost_cells(cost) for cost in costs]
-    body = [[cost["encoder"], *(c.text for c in line.values())] for cost, line in zip(costs, lines, strict=True)]
+    body = [
+        [_named(cost, own, runs), *(c.text for c in line.values())]
+        for cost, own, line in zip(costs, runs, lines, strict=True)
+    ]
     where = f"{processor(costs[0]['environment'])}; {costs[0]['tokens']:,} tokens"
     print(f"{fitted(['encoder', *lines[0]], body)}\n\n{where}\nwritten to {options.out}")
     return 0
+
+
+def _named(cost: EncoderCost, own: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
+    """The encoder and its options that not all measurements have."""
+    differs = [each for each in own if not all(each in other for other in runs) and not each.startswith("encoder=")]
+    return ", ".join([cost["encoder"], *differs])
 
 
 def _apart(options: Sequence[str]) -> EncoderCost:

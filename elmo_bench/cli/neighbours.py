@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
         after = " ".join(list(right[:AROUND]) + (["…"] if len(right) > AROUND else []))
         print(f"{near.cosine:6.3f}  {before} [{near.word}] {after}".rstrip())
     if not near_ones:
-        print("nothing found: the text has no token to compare with that has a vector")
+        print("nothing found: the word, or every token of the text to compare with, has no vector")
     return 0
 
 
@@ -81,7 +81,9 @@ def _encoder(given: list[str], layer: int | None, words: Callable[[], set[str]])
     from elmo_bench.spec.names import load_encoder
     from elmo_bench.spec.run_spec import described
 
-    spec, setup = described(*given or ["encoder=elmo_only"])
+    spec, setup = described(
+        *(["encoder=elmo_only"] if not any(each.startswith("encoder=") for each in given) else []), *given
+    )
     where = f"encoder={spec.encoder}"
     if not setup.encoders:
         if spec.settings["encoder.words"] != "static":

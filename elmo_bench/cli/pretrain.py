@@ -52,5 +52,4 @@ def finish(
     name = out.resolve().name
     both = ["sweep", "task=ner", "encoder=elmo", f"encoder.weights=mini,{spelled(str(out))}", "seed=0,1,2"]
     compared = ["compare", "elmo", "--encoder", "elmo", f"encoder.weights={spelled(name)}"]
-    print(f"{out}: use it with encoder=elmo suite.weights={out}")
     print(*next_lines([(both, "it and the weights that ship"), (compared, "is it better or worse?")]), sep="\n")

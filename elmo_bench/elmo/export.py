@@ -98,13 +98,14 @@ class Shareable(ModelHubMixin, library_name=ABOUT["library_name"], tags=ABOUT["t
         return model_card(self.bilm.options, checksum=self.source, **more)
 
 
-def export(weights: str, out: Path, *, options: str | None = None, overwrite: bool = False) -> list[Path]:
+def export(weights: str, out: str | Path, *, options: str | None = None, overwrite: bool = False) -> list[Path]:
     """Write the weights that `pretrained.locate` finds to a folder, all files or none; returns the files.
 
     The files have the published layout: `options.json`, `weights.hdf5` in float32 (AllenNLP loads both without
     changes), the softmax and its vocabulary if they are next to the weights, and a card. Raises UserError if the folder
     has other weights, or (without `overwrite`) files of these names.
     """
+    out = Path(out)
     options_file, weights_file = locate(weights, options)
     copied = softmax_files(weights_file)
     names = ["options.json", "weights.hdf5", *copied, "README.md"]

@@ -155,7 +155,10 @@ def _one(folder: Path, patterns: Sequence[str]) -> Path:
     files = sorted(path for pattern in patterns for path in folder.glob(pattern))
     if len(files) != 1:
         names = ", ".join(path.name for path in files) or "none"
-        raise UserError(f"{folder}: expected one file {' or '.join(patterns)}, found {names}. Give the file itself.")
+        more = ", with options= or --options-file" if patterns is OPTIONS else ""
+        raise UserError(
+            f"{folder}: expected one file {' or '.join(patterns)}, found {names}. Give the file itself{more}."
+        )
     return files[0]
 
 

@@ -167,6 +167,8 @@ def read_text(path: Path, keep: Collection[str] | None = None) -> tuple[list[str
         has_header = len(promised) == 2 and all(map(bytes.isdigit, promised))
         # The most frequent number of fields, so that one bad line at the start is not taken for the rule.
         [(dim, _)] = Counter(line.rstrip().count(b" ") for line in head[has_header:]).most_common(1) or [(0, 0)]
+        if all(line.startswith(b" ") for line in head[has_header:]):
+            raise ValueError("its lines begin with a space, not with a word")
         if not dim:
             raise ValueError(f"no numbers in line {1 + has_header}")
         for number, ended in enumerate(itertools.chain(head[has_header:], lines), start=1 + has_header):

@@ -19,6 +19,7 @@ from elmo_bench.base.reading import reader
 from elmo_bench.ledger.record import Environment
 from elmo_bench.ledger.schema import check
 
+NAME = r"^\w[\w.+=-]*$"  # of an encoder
 Passes = Annotated[list[Annotated[float, Field(gt=0, lt=1e15)]], Field(min_length=1)]
 # Tokens a second by sentences a batch; each pass reads other sentences.
 Rates = TypedDict("Rates", {"1": Passes, "8": Passes, "32": Passes, "128": Passes})
@@ -28,7 +29,7 @@ class EncoderCost(TypedDict):
     """One file. On a CPU, seconds are of the processor time of one thread."""
 
     schema: Literal[2]
-    encoder: Annotated[str, Field(pattern=r"^\w[\w.+=-]*$")]  # as in the spec of a run
+    encoder: Annotated[str, Field(pattern=NAME)]  # as in the spec of a run
     settings: dict[str, Any]  # of the encoder, from the settings of a run
     contents: dict[str, Any]  # checksums of its weights and vectors, as in the spec of a run
     environment: Environment
@@ -53,10 +54,11 @@ def encoder_key(settings: Mapping[str, Any], contents: Mapping[str, Any] | None)
 
 
 def write_cost(folder: Path, cost: EncoderCost) -> Path:
-    """Write a measurement in place of an earlier one of this machine and this encoder with its settings; its path."""
+    """Write a measurement in place of an earlier one of this machine, encoder, settings and contents; its path."""
     check(cost, EncoderCost, "cost")
     where, settings = cost["environment"], cost["settings"]
-    own = digest({key: value for key, value in settings.items() if key != "encoder.contextual.version"})[:6]
+    kept = {key: value for key, value in settings.items() if key != "encoder.contextual.version"}
+    own = digest([kept, cost["contents"]])[:6]
     machine = where["cpu"] if where["device"] == "cpu" else where["device"]
     place = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")[:80] or "machine"
     path = folder / place / f"{cost['encoder']}-{own}.json"

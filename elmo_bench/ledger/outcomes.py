@@ -56,15 +56,18 @@ def formula(name: str, task: str = "") -> Formula:
     raise UserError(f"formula {name}: no task here has it, so it cannot be tested. Give its folder: --include FOLDER.")
 
 
-def check_metric(name: str, formula: str, task: str) -> None:
-    """Raise UserError if the task is installed and has another main score, whose name tables show, or formula."""
+def check_metric(name: str, task: str, formula: str | None = None) -> None:
+    """Raise UserError if the task is installed and has another main score, whose name tables show, or formula.
+
+    formula: the record's, if a task here has it; one of no task here is not tested.
+    """
     module = f"elmo_bench.tasks.{task}"
     if task.isidentifier() and find_spec(module) and find_spec(f"{module}.metric"):
         metric = getattr(importlib.import_module(f"{module}.metric"), "Metric", None)
         own = getattr(metric, "main", name)  # `task_class` refuses a metric without one
         if name != own:
             raise UserError(f"record.metric: {name!r:.60} is not the main score of {task}, which is {own}")
-        if formula != (its := getattr(getattr(metric, "formula", None), "name", formula)):
+        if formula not in (None, its := getattr(getattr(metric, "formula", None), "name", formula)):
             raise UserError(f"record.formula: {formula!r:.60} is not the formula of {task}, which is {its}")
 
 

@@ -104,7 +104,7 @@ class RunPaths:
 def check_exists(ledger: Path) -> None:
     """Raises UserError for a ledger that does not exist, for commands that only read it."""
     if not ledger.is_dir():
-        raise UserError(f"--ledger {ledger}: no such folder. Give the folder of the records.")
+        raise UserError(f"{ledger}: no such folder. Give the folder of the records.")
 
 
 def list_runs(ledger: Path, within: Sequence[str] = ()) -> tuple[dict[RunPaths, set[str]], list[str]]:

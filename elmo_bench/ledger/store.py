@@ -124,7 +124,7 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = 
         if copies is not None:
             copies.check(record)
         if sums:
-            check_metric(record["metric"], record["formula"], run.task)
+            check_metric(record["metric"], run.task, told[1].name if told else None)
         if told:
             check_sums(*told, record["metric"], record["scores"])
     except UserError as error:

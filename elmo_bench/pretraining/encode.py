@@ -49,7 +49,7 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
             raise UserError(f"corpus={pattern}: give a file or a pattern, such as ./1")
         found = [pattern] if Path(pattern).is_file() else glob.glob(pattern, recursive=True)  # noqa: PTH207
         if not (paths := sorted(map(Path, found))):
-            raise UserError(f"corpus={pattern}: no file matches. Check the path, and quote a pattern for the shell.")
+            raise UserError(f"{pattern}: no file matches. Check the path, and quote a pattern for the shell.")
         files += paths
     return list(dict.fromkeys(files))
 

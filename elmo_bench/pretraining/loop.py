@@ -56,8 +56,8 @@ class Training:
         used: Any = OmegaConf.to_container(config.recipe, resolve=True)
         self.recipes: list[tuple[int, dict[str, Any]]] = [(0, dotted(used, "recipe."))]  # each with its first step
         self.same = {  # in every run of a training
-            "text": text.digest,
             "weights": weights,
+            "text": text.digest,  # of the vocabulary, too, which is that of the weights
             "seed": config.seed,
             "shape": model.bilm.options.to_json(),
             "recipe.cells": self.recipe.cells,

@@ -119,7 +119,7 @@ def predict(
     note_long_words(spec, words)
     setup = replace(setup, seed=record["seed"], store={"mode": "off"}, encoders=_encoders(spec, weights, vectors))
     if spec.settings.get("encoder.words") == "static":
-        setup = replace(setup, vectors=_known(spec.settings.get("encoder.vectors"), KNOWN, vectors, "vectors"))
+        setup = replace(setup, vectors=_vectors(spec, spec.settings.get("encoder.vectors"), vectors))
     try:
         frozen = load_frozen(spec, setup, words.union(kept.about["lexicon"]["words"]))
     except TypeError as error:
@@ -176,7 +176,7 @@ def _encoders(spec: RunSpec, weights: str | None, vectors: str | None) -> dict[s
         if kind in WEIGHTS or own is not None or named is not None:  # an encoder of the user's may be without
             parts[part]["weights"] = _known(named, WEIGHTS.get(kind, ()), own, "weights")
         if "inputs" in taken:
-            parts[part]["inputs"] = _known(taken["inputs"], KNOWN, vectors, "vectors")
+            parts[part]["inputs"] = _vectors(spec, taken["inputs"], vectors)
     return parts
 
 
@@ -186,6 +186,16 @@ def _check_plain(part: str, options: Mapping[str, Any]) -> None:
         for each in value if isinstance(value, list) else [value]:
             if not (each is None or isinstance(each, int | float) or (isinstance(each, str) and _WORD.fullmatch(each))):
                 raise UserError(f"the record's {part} has {key}={value!r:.60}, which is not a number or a word")
+
+
+def _vectors(spec: RunSpec, name: Any, given: str | None) -> str:
+    """As `_known`. Where the record has published vectors and others, `given` is the others."""
+    names = {
+        value
+        for key, value in spec.settings.items()
+        if key.endswith((".vectors", ".inputs")) and isinstance(value, str)
+    }
+    return _known(name, KNOWN, given if name not in KNOWN or names <= {*KNOWN} else None, "vectors")
 
 
 def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:

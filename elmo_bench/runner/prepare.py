@@ -199,9 +199,12 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         else:
             raise UserError("suite.vectors: none. Name static vectors, such as glove-6b: slices of test need them.")
         held_out = [word for word in words_of([*splits["dev"], *splits["test"]]) if any(map(str.isalpha, word))]
-        lacking = sum(suite_vectors.lookup(word) is None for word in held_out)
+        read, named = (
+            (suite_vectors, setup.suite_vectors) if frozen.vectors is None else (frozen.vectors, setup.vectors)
+        )
+        lacking = sum(read.lookup(word) is None for word in held_out)
         if lacking > FOREIGN * len(held_out):
-            share, name = 100 * lacking / len(held_out), Path(str(setup.suite_vectors)).name
+            share, name = 100 * lacking / len(held_out), Path(str(named)).name
             note(f"{share:.0f} % of the words of dev and test have no vector in {name}; {ENGLISH}")
     spec = spec.with_contents({"data": digest} | frozen.contents)
     return Prepared(spec, setup, data, splits, frozen, suite_vectors, notes, checks, spec.code)

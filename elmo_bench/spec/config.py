@@ -237,7 +237,8 @@ def _one_run(options: Sequence[str], folder: Path) -> list[str]:
         raise UserError(f"{product[0][0][1:]} has several sweeps: use `sweep` (run.py -m), which makes their runs")
     for values in (values for values in product if len(values) > 1):
         key = values[0].partition("=")[0]
-        raise UserError(f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each")
+        said = f"{key} has {len(values)} values: use `sweep` (run.py -m), which makes a run of each"
+        raise UserError(f"{said}. A list as one value is {key}=[…,…].")
     return [value for [value] in product]
 
 

@@ -62,7 +62,10 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
 
 def name_of(path: Any) -> str | None:
     """The last component of a path, address or repository: what a setting says of weights and vectors."""
-    return None if path is None else Path(redacted(str(path))).name.replace("@", "+")
+    if path is None:
+        return None
+    name = Path(redacted(str(path))).name
+    return (name if name not in ("", "..") else Path(str(path)).resolve().name).replace("@", "+")
 
 
 def _data(given: Mapping[str, Any], config: DictConfig) -> dict[str, Any]:

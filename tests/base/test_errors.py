@@ -37,7 +37,8 @@ PLAIN = "https://host.org:8080/folder/x-weights.hdf5"
     [
         (f"{SECRET}: HTTP 404. Or put it there.", f"{PLAIN}: HTTP 404. Or put it there."),
         (f"weights={SECRET} seed=1", f"weights={PLAIN} seed=1"),
-        ("s3://key:secret@bucket", "s3://bucket"),
+        ("s3://key:secret@bucket", "s3://bucket"), ("a://b:it's-secret@c/d?e=f'g", "a://c/d"),
+        ("'a://b?c', d", "'a://b', d"),
         ("a://b?x.", "a://b."), ("a://b?x.y).", "a://b)."), ("(a://b?x=1,2): c", "(a://b): c"), ("a://b#", "a://b"),
         ("write to me@host.org? Yes: user/repo@main, a://b", "write to me@host.org? Yes: user/repo@main, a://b"),
     ],

@@ -18,16 +18,25 @@ def test_what_is_written_is_read(tmp_path):
     assert read_costs(tmp_path / "nothing") == ([], [])
 
 
-def test_a_measurement_replaces_the_one_of_other_weights_and_no_other(tmp_path):
+def test_a_measurement_replaces_the_one_of_the_same_weights_and_no_other(tmp_path):
     cost = make_cost()
-    newer = copy.deepcopy(cost) | {"contents": {"vectors": "b" * 64}}
+    newer = copy.deepcopy(cost) | {"load_seconds": 9.0}
+    weights = copy.deepcopy(cost) | {"contents": {"vectors": "b" * 64}}
     other = make_cost(settings={**cost["settings"], "encoder.precision": "int8"})
     elsewhere = copy.deepcopy(cost)
     elsewhere["environment"]["device"] = "NVIDIA H100"
-    paths = [write_cost(tmp_path, each) for each in (cost, newer, other, elsewhere)]
-    assert paths[0] == paths[1] and len(set(paths)) == 3
+    paths = [write_cost(tmp_path, each) for each in (cost, newer, other, elsewhere, weights)]
+    assert paths[0] == paths[1] and len(set(paths)) == 4
     assert newer in read_costs(tmp_path)[0] and cost not in read_costs(tmp_path)[0]
     assert paths[3].parent.name == "nvidia-h100"
+
+
+def test_a_folder_that_is_a_link_is_not_read(tmp_path):
+    path = write_cost(tmp_path / "other", make_cost())
+    (tmp_path / "costs").mkdir()
+    (tmp_path / "costs" / "linked").symlink_to(path.parent)
+    costs, [problem] = read_costs(tmp_path / "costs")
+    assert not costs and "in a folder that is a link" in problem
 
 
 def test_identity_is_of_the_frozen_encoder_alone():

@@ -173,6 +173,7 @@ CONTRADICTIONS = [  # ... removes a setting
     {"encoder.words": "static", "encoder.vectors": None}, {"encoder.words": None}, {"encoder.words": "both"},
     {"encoder.words": 5}, {"place": "middle"}, {"place": None}, {"mix": "layer"}, {"mix": "layer", "mix.layer": 99},
     {"mix": "fixed", "mix.scalars": [1, 2]}, {"mix.dropout": 7}, {"mix": 5}, {"task.head.hidden": "x"},
+    {"task.head.dropout": "x"},
     {"task.head.hidden": []}, {"task.head.dropout": 9}, {"task.characters.filters": "x"}, {"task.characters.dim": -1},
     {"task.characters.filters": []}, {"encoder.words": ...}, {"encoder.vectors": ...}, {"place": ...}, {"mix": ...},
     {"mix.dropout": ...}, {"mix.layer_norm": ...}, {"task.head.hidden": ...}, {"task.characters.dim": ...},

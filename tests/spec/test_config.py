@@ -89,6 +89,8 @@ def test_options_select_among_several_sweeps_that_list_them_and_replace_others()
     assert {task for task, _ in tasks_and_seeds("seed=4")} == {"task=ner", "task=snli", "task=sst5"}
     assert {seed for _, seed in tasks_and_seeds("seed=7")} == {"seed=7"}
     assert {task for task, _ in tasks_and_seeds("task=pos,ner")} == {"task=pos", "task=ner"}
+    [part] = sweep(["experiment=table3", "data.train_fraction=0.3"])  # of all of the data no run has it
+    assert ["task=srl"] in part
 
 
 def test_the_folder_of_the_data_comes_from_the_environment(monkeypatch):

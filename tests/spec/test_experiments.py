@@ -74,6 +74,7 @@ def test_table1(task):
         ("{about: x}", ": no sweep"),
         ("{about: x, sweep: {task: ner}, capton: y}", "unknown key capton"),
         ("{about: x, sweep: {task: ner}, axis: mix.penalty}", "axis: mix.penalty is not in the sweep"),
+        ("{about: x, sweep: {task: ner}, order: first}", "order: first or least: 2 is not a number"),
         ("{about: x, sweep: {place: [both]}, axis: place}", "axis: 'both' is not a number"),
         ("{about: x, sweep: {task: ner}, variants: {a: {place: both}}}", "variants: place is not in the sweep"),
         ("{about: x, sweep: [{task: ner}, snli]}", "sweep: not a mapping from options to values, or a list of them"),

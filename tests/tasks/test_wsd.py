@@ -89,7 +89,7 @@ def test_a_damaged_tag_file_is_one_line(tmp_path, text, said):
 
 
 def evaluation(folder, xml=XML, keys=KEYS):
-    (folder / "ALL.data.xml").write_text(xml)
+    (folder / "ALL.data.xml").write_bytes(xml if isinstance(xml, bytes) else xml.encode())
     (folder / "ALL.gold.key.txt").write_text(keys)
     return folder / "ALL.data.xml"
 
@@ -117,6 +117,7 @@ def test_evaluation_data(tmp_path):
     ("xml", "keys", "said"),
     [
         (XML.replace("<corpus", '<!DOCTYPE corpus [<!ENTITY a "b">]><corpus'), KEYS, "has a document type"),
+        ('<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'.encode("utf-16"), KEYS, "has a document type"),
         (XML, KEYS.splitlines()[0], "ALL.data.xml: senseval2.d000.s000.t000 has no line in"),
         (XML, KEYS + KEYS, "ALL.gold.key.txt:3: a second line for semeval2007"),
         (XML.replace('pos="VERB"', ""), KEYS, "ALL.data.xml: sentence .*: an instance without id, lemma or pos"),

@@ -7,11 +7,13 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
+from elmo_bench.text import tables
 from elmo_bench.text.own_data import Labelled, cut_missing
 from elmo_bench.text.tables import read_table, write_table
 from tests.hub import COMMIT, as_parquet
@@ -97,6 +99,17 @@ def test_numbers_of_classes_get_their_names_in_lists_too_and_other_numbers_are_n
         {"label": "B-X", "tags": ["O", "B-X"], "n": 1},
         {"label": None, "tags": ["I-X"], "n": 2},
     ]
+
+
+def test_the_texts_of_categories_count_for_every_row(tmp_path, monkeypatch):
+    column = pyarrow.array(["x" * 1000, "y"]).dictionary_encode().take(pyarrow.array([0, 1] * 50))
+    listed = pyarrow.ListArray.from_arrays([0, 1], pyarrow.array(["x"]).dictionary_encode())
+    for name, made, said in (("a", column, "1 GiB unpacked"), ("b", listed, "in lists")):
+        pyarrow.parquet.write_table(pyarrow.table({"text": made}), path := tmp_path / f"{name}.parquet")
+        with monkeypatch.context() as patch, pytest.raises(UserError, match=said):
+            patch.setattr(tables, "LARGEST", 20_000)
+            read_table(path)
+    assert [row["text"] for row in read_table(tmp_path / "a.parquet")][:2] == ["x" * 1000, "y"]
 
 
 GOOD = table(MANY, "text", "label")
