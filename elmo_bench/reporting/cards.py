@@ -13,7 +13,7 @@ import pandas as pd
 from elmo_bench.ledger.costs import EncoderCost, encoder_key
 from elmo_bench.reporting.canvas import Made, chart
 from elmo_bench.reporting.console import processor
-from elmo_bench.reporting.encoders import Picked
+from elmo_bench.reporting.encoders import Picked, leading
 from elmo_bench.reporting.gains import Gain, Gains, Rank, standings
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
@@ -54,12 +54,17 @@ class Card:
 
 
 def cards(main: Experiment, picked: Sequence[Picked], gain: Gains, costs: Iterable[EncoderCost]) -> list[Card]:
-    """A card for each encoder that the main experiment shows, best mean rank first, then those without a rank."""
+    """A card for each encoder that the main experiment shows, best mean rank first, then those without a rank.
+
+    Ranks are over the tasks with a converged run of the encoder that the page is about.
+    """
     compared = [one for one in picked if len(one.rows) > 1]
     by_task = {one.group.task: one.rows for one in compared[::-1]}  # of several groups the first, which has most rows
     rows = {name: row for one in compared[::-1] for name, row in one.rows.items()}
-    ranked = [name for name in rows if all(name in own and not own[name].mark for own in by_task.values())]
-    complete = {task: {name: own[name] for name in ranked} for task, own in by_task.items()}
+    lead = leading(main, picked)
+    tasks = [task for task, own in by_task.items() if lead in own and not own[lead].mark] or [*by_task]
+    ranked = [name for name in rows if all(name in by_task[task] and not by_task[task][name].mark for task in tasks)]
+    complete = {task: {name: by_task[task][name] for name in ranked} for task in tasks}
     ranks = standings(complete, gain).ranks if len(ranked) > 1 else {}
     known = costs_of((row for one in compared for row in one.rows.values()), costs)
     every = []
@@ -74,17 +79,21 @@ def cards(main: Experiment, picked: Sequence[Picked], gain: Gains, costs: Iterab
 
 def overview(suite: str, cards: Sequence[Card]) -> Table:
     """Encoders by tasks: test scores with their verdicts over the baseline, mean ranks, and speed; then chance."""
-    groups = list(dict.fromkeys(group for card in cards for group in card.rows))
+    widest_first = sorted(cards, key=lambda card: -len(card.rows))
+    groups = list(dict.fromkeys(group for card in widest_first for group in card.rows))
     lines: list[Line] = []
     for card in cards:
         rank = Cell("{:.2f} ({:.2f} to {:.2f})".format(*card.rank), card.rank._asdict()) if card.rank else None
-        scored = {group.heading: judged(row, card.gains.get(group)) for group, row in card.rows.items()}
+        rows = {group: card.rows.get(group) for group in groups}
+        scored = {group.heading: judged(row, card.gains.get(group)) if row else None for group, row in rows.items()}
         speed = {SPEED: cost_cells(card.cost)[SPEED]} if card.cost else {}
         lines.append({"encoder": card.name, "mean rank": rank, **scored, **speed})
     guessed = {group: group.chance for group in groups if group.chance[0] is not None}
     if guessed:
         lines.append({"encoder": "chance", **{group.heading: number(score) for group, (score, _) in guessed.items()}})
-    note = RANKED.format(", ".join(dict.fromkeys(group.info.title for group in groups)))
+    ranked = [card.rows for card in cards if card.rank]
+    shared = [group for group in groups if all(group in own and not own[group].mark for own in ranked)]
+    note = RANKED.format(", ".join(dict.fromkeys(group.info.title for group in shared)))
     told = "; ".join(f"{group.info.title}: {how}" for group, (_, how) in guessed.items())
     notes = [note] * any(card.rank for card in cards) + [f"chance: {told}."] * bool(told)
     return make_table(f"{suite}-encoders", f"Encoders by tasks, suite {suite}: test scores", lines, notes=notes)
