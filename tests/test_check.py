@@ -8,6 +8,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, read_outcomes, read_record, write_record
 from elmo_bench.ledger.record import run_hash
+from tests.reporting.ledgers import add
 from tests.runs import run_small
 
 
@@ -53,13 +54,16 @@ def test_outcomes_with_a_formula_of_no_task_here_are_not_tested_and_a_line_says_
     assert "ok    formula hits: no task here has it, so it cannot be tested." in said
 
 
-def test_the_formula_of_another_task_is_refused_and_no_text_of_a_record_forges_a_line(paths, capsys):
-    record = read_record(paths.record)
-    record["data"]["notes"] = ["x\nok    forged"]
-    write_record(paths, record | {"formula": "accuracy"}, read_outcomes(paths))
+def test_the_formula_of_another_task_is_refused(paths, capsys):
+    write_record(paths, read_record(paths.record) | {"formula": "accuracy"}, read_outcomes(paths))
     code, said = check(paths.record, capsys)
     assert code == 1 and "record.formula: 'accuracy' is not the formula of ner, which is f1-counts" in said
-    assert "\nok    forged" not in said
+
+
+def test_no_setting_of_a_record_forges_a_line(tmp_path, capsys):
+    add(tmp_path, "ner", "glove", 0, settings={"task.head.extra": "x\nok    forged"})
+    _, said = check(next(tmp_path.rglob("seed0.json")), capsys)
+    assert "ok    forged" in said and "\nok    forged" not in said
 
 
 def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, capsys):

@@ -81,9 +81,8 @@ def _encoder(given: list[str], layer: int | None, words: Callable[[], set[str]])
     from elmo_bench.spec.names import load_encoder
     from elmo_bench.spec.run_spec import described
 
-    spec, setup = described(
-        *(["encoder=elmo_only"] if not any(each.startswith("encoder=") for each in given) else []), *given
-    )
+    usual = [] if any(each.startswith("encoder=") for each in given) else ["encoder=elmo_only"]
+    spec, setup = described(*usual, *given)
     where = f"encoder={spec.encoder}"
     if not setup.encoders:
         if spec.settings["encoder.words"] != "static":

@@ -262,8 +262,10 @@ def cut_missing(splits: dict[str, list[Any]], stratum: Callable[[Any], str]) -> 
         chosen = _draw(train, wanted, stratum)
         if not 0 < len(chosen) < len(train):
             texts = len({getattr(each, "group", each.texts) for each in train})
-            said = f"{split}: cannot be cut from {len(train):,} examples with {texts:,} different texts (or first ones)"
-            raise UserError(f"{said}: equal texts stay together. Give more of them, or data.{split}=FILE.")
+            said = f"{split}: cannot be cut from {len(train):,} examples with {texts:,} different texts"
+            raise UserError(
+                f"{said} (of pairs, first texts), as equal ones stay together. Give more, or data.{split}=FILE."
+            )
         splits["train"] = [each for number, each in enumerate(train) if number not in chosen]
         splits[split] = [train[number] for number in sorted(chosen)]
         note(f"{split}: {len(chosen):,} examples cut from train, equal texts together, seed {SEED}")

@@ -148,7 +148,7 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "a folder without data": ("x/README.md", "# Data", {}, "no file of data. Those that end in .csv, "),
     "a folder without train": ("x/dev.csv", GOOD, {"more": "y.csv"}, "no file with train in its name (dev.csv, y.csv"),
     "two kinds of train": ("x/train.csv", GOOD, {"more": "train.tsv"}, "more than one train (train.csv, train.tsv)."),
-    "too few to cut": ("x.csv", table(MANY[:2], "text", "label"), {}, "cut from 2 examples with 2 different texts (or"),
+    "too few to cut": ("x.csv", table(MANY[:2], "text", "label"), {}, "cut from 2 examples with 2 different texts (of"),
 }  # fmt: skip
 
 
