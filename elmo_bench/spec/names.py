@@ -50,13 +50,15 @@ def task_class(task: str, part: str) -> Any:
     return made
 
 
-def load_encoder(kind: str, *, run_seed: int = 0, version: Any = None, **options: Any) -> Any:
+def load_encoder(kind: str = "", *, run_seed: int = 0, version: Any = None, **options: Any) -> Any:
     """The encoder that the module `elmo_bench.encoders.<kind>` loads. Raises UserError for an unknown kind.
 
     run_seed: the `seed` of a `load` that takes one, unless the options have it.
     version: of its code, which is part of a run's hash and no option of `load`.
     """
     known = {path.stem for root in _folders("encoders") for path in Path(root).glob("*.py")}
+    if not kind:
+        raise UserError("encoder.contextual: its yaml has no kind. Give the name of a file in encoders.")
     where = f"encoder.contextual.kind={kind:.60}"
     if kind not in known:
         raise UserError(f"{where}: unknown. Give the folder that has it: --include FOLDER.")

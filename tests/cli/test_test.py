@@ -83,6 +83,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("data", "each.gold for each in train", "len(each.gold) for each in train", "Give lists of texts, or numbers"),
     ("metric", "100 * float(", "100 * np.float32(", "Metric.score: Object of type float32 is not JSON serializable"),
     ("length.yaml", "name: length", "name: lengths", "encoder=length: its yaml has name: lengths. Give file and name"),
+    ("length.yaml", "kind:", "type:", "encoder.contextual: its yaml has no kind. Give the name of a file in"),
     ("network", "def load", "def loaded", "encoders/network.py has no function load. See CONTRIBUTING.md."),
     ("mytask.yaml", "test: test.txt", "test: train.txt", "task=mytask: test has the same examples as train"),
     ("mytask.yaml", "epochs: 10", "epochs: -1", "task.training.epochs=-1: give a whole number from 1"),
