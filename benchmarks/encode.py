@@ -112,6 +112,7 @@ def run_shape(
     ours = {precision: Ours(folder, precision=precision, device=args.device) for precision in precisions}
     rows: list[dict[str, Any]] = []
     differences = compare(ours, peer, sentences[:COMPARED], folder)
+    print(HEADER)
     for batch in map(int, args.batches.split(",")):
         chosen = sentences[: max(2, len(sentences) // 32)] if batch == 1 else sentences
         seconds, theirs = measure(ours, peer, chosen, batch, args.rounds)
@@ -119,16 +120,13 @@ def run_shape(
         for (precision, kind), own in seconds.items():
             peak = peaks[precision]
             floor = (steps + words * (kind == "cold")) / peak if peak else None
-            rows.append(
-                {"shape": shape, "batch": batch, "precision": precision, "vocabulary": kind}
-                | row(own, theirs, sum(map(len, chosen)), floor)
-            )
-    print(HEADER)
-    for each in rows:
-        share = f"{each['floor_share']:.0%}" if each["floor_share"] else "-"
-        names = " | ".join(str(each[name]) for name in ("shape", "batch", "precision", "vocabulary"))
-        spread = f"{each['ratio']:.2f} ({min(each['ratios']):.2f}-{max(each['ratios']):.2f})"
-        print(f"| {names} | {each['ours']:,.0f} | {each['peer']:,.0f} | {spread} | {share} |", flush=True)
+            named = {"shape": shape, "batch": batch, "precision": precision, "vocabulary": kind}
+            each = row(own, theirs, sum(map(len, chosen)), floor)
+            rows.append(named | each)
+            share = f"{each['floor_share']:.0%}" if each["floor_share"] else "-"
+            spread = f"{each['ratio']:.2f} ({min(each['ratios']):.2f}-{max(each['ratios']):.2f})"
+            names = " | ".join(map(str, named.values()))
+            print(f"| {names} | {each['ours']:,.0f} | {each['peer']:,.0f} | {spread} | {share} |", flush=True)
     return {"peer": about, "peaks": peaks, "differences": differences, "rows": rows}
 
 

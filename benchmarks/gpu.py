@@ -1,17 +1,18 @@
 """Every figure that needs a GPU, in at most eight minutes, and the tests that need one; writes OUT/gpu.json.
 
-    python benchmarks/gpu.py OUT --sentences heldout.txt.xz [--peer PYTHON] [--minutes 8]
+    PYTHONPATH=. python benchmarks/gpu.py OUT --sentences heldout.txt.xz [--peer PYTHON] [--minutes 8]
 
 Steps, each a process of its own whose last lines are kept: tests; `original` in every precision against AllenNLP
 (`--peer`, see `encode.py`) and one sentence at a time against our reference; a network of MiniLM's shape through `hf`
 and through plain transformers; steps of pretraining; named entities and inference at the paper's sizes, two runs on the
-card at once, with random weights of the original's shape. A step that does not end in its share of the time left is
-stopped, and says so; the others go on.
+card at once, with random weights of the original's shape, whose records and ends of logs are kept. A step that does not
+end in its share of the time left is stopped, and says so; the others go on.
 
 A machine without a network, where torch, transformers and lightning are installed, needs the wheels of hydra-core,
 omegaconf, antlr4-python3-runtime, pytorch-crf, seqeval, orjson, pydantic, pydantic-core, annotated-types,
-typing-inspection and, for the peer, allennlp. A tree that travels can leave behind results/, docs/ and
-elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors.
+typing-inspection and, for the peer, allennlp, in a folder that PYTHONPATH names too. A tree that travels can leave
+behind results/, docs/, elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors and all of
+elmo_bench/data but wnut17 and snli.
 """
 
 import argparse
@@ -88,12 +89,12 @@ def steps(folder: Path, args: argparse.Namespace) -> dict[str, tuple[float, list
     random_weights.write(folder / "original", random_weights.options(*random_weights.SHAPES["original"]), seed=0)
     bench, text = [sys.executable, "benchmarks/encode.py", "--device", "cuda"], ["--sentences", str(args.sentences)]
     first, peer = [*bench, "--shapes", "original", *text], str(args.peer or "none")
-    many, one = ["--count", "8000", "--batches", "64,128,1024"], ["--count", "1024", "--batches", "1"]
+    many, one = ["--count", "8000", "--batches", "64"], ["--count", "1024", "--batches", "1"]
     all_of = "float32,bfloat16,tf32"
     sizes = ["suite=open", "size=paper", "trainer=gpu", "encoder=elmo", f"encoder.weights={folder / 'original'}"]
     ledger = [f"ledger={folder / 'runs'}", "logger=none", "launcher.jobs=2", f"launcher.logs={folder / 'logs'}"]
     return {
-        "tests": (0.1, [sys.executable, "-m", "pytest", "-o", "filterwarnings=default", "-m", "slow", "-k", "gpu",
+        "tests": (0.1, [sys.executable, "-m", "pytest", "-o", "filterwarnings=default", "-m", "", "-k", "gpu",
                         "tests/elmo", "tests/pretraining"]),
         "encode": (0.2, [*first, *many, "--precision", all_of, "--rounds", "3", "--peer", peer]),
         "one": (0.1, [*first, *one, "--precision", "float32,bfloat16", "--rounds", "3", "--peer", "none"]),
@@ -114,6 +115,11 @@ def ended(process: subprocess.Popen[bytes], limit: float) -> int | str:
         return f"stopped after {limit:.0f} s"
 
 
+def end_of(log: Path) -> list[str]:
+    """The last lines; of a line that was written over, what it said last."""
+    return [line.split("\r")[-1] for line in log.read_text(errors="replace").split("\n")[-TAIL:]]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
@@ -132,16 +138,20 @@ def main() -> None:
             return
         waiting = {step: own for step, own in steps(Path(name), args).items() if not args.only or step in args.only}
         end = time.monotonic() + 60 * args.minutes
+        env = {**os.environ, "PYTHONUNBUFFERED": "1"}  # what a stopped step has measured is kept
         while waiting:
             step, (share, command) = next(iter(waiting.items()))
             start = time.monotonic()
             limit = max(1.0, end - start) * share / sum(part for part, _ in waiting.values())
             del waiting[step]
-            with (args.out / f"{step}.log").open("w+") as log:
-                code = ended(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True), limit)
-                log.seek(0)
-                tail = log.read().splitlines()[-TAIL:]
+            with (args.out / f"{step}.log").open("w") as log:
+                code = ended(subprocess.Popen(command, stdout=log, stderr=log, env=env, start_new_session=True), limit)
+            tail = end_of(args.out / f"{step}.log")
             results[step] = {"command": command, "code": code, "seconds": time.monotonic() - start, "output": tail}
+            results["logs of runs"] = {path.name: end_of(path) for path in sorted(Path(name, "logs").glob("**/*.log"))}
+            results["records"] = [
+                json.loads(path.read_text()) for path in sorted(Path(name, "runs").glob("**/seed?.json"))
+            ]
             (args.out / "gpu.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             print(f"{step}: {code}, {results[step]['seconds']:.0f} s", *tail, sep="\n", flush=True)
 

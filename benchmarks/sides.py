@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import random
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,14 +71,20 @@ class Ours:
         if precision != "float32":
             self.options["precision"] = precision
         self.device = device
+        self.ready: tuple[ElmoEncoder, Sequence[Sentences]] | None = None
 
     def fresh(self, calls: Sequence[Sentences] = ()) -> ElmoEncoder:
         """An encoder that has seen no word yet, its weights packed, its kernels chosen and its graphs captured."""
-        encoder = ElmoEncoder(**self.options)
-        for rows in (128, 4, 1):
-            encoder.encode([WARM_UP] * rows)
-        for call in [*calls] * 3 if self.device != "cpu" else []:
-            encoder.encode(call)
+        if self.ready and self.ready[1] is calls:
+            encoder = self.ready[0]
+        else:
+            self.ready = None  # its memory goes first
+            encoder = ElmoEncoder(**self.options)
+            for rows in (128, 4, 1):
+                encoder.encode([WARM_UP] * rows)
+            for call in [*calls] * 3 if self.device != "cpu" else []:
+                encoder.encode(call)
+            self.ready = encoder, calls
         network, dim = encoder.network, encoder.dim // 2
         encoder.vectors = WordVectors(network.characters, encoder.ids, dim=dim, device=encoder.device)
         return encoder
@@ -124,7 +131,7 @@ class PeerProcess:
     """AllenNLP in an environment of its own, asked and answered in JSON lines (see `peer/worker.py`)."""
 
     def __init__(self, python: Path, *, threads: int):
-        if not python.exists():
+        if not shutil.which(python):
             raise UserError(f"{python}: the peer's environment is not there; make it with: make peer")
         self.process = subprocess.Popen(
             [python, HERE / "peer" / "worker.py"],

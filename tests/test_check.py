@@ -47,6 +47,16 @@ def test_a_true_record_passes_and_its_predictions_score_what_it_says(paths, caps
     assert "elmo-bench run task=ner encoder=none" in said
 
 
+def test_of_a_ledger_missing_outcomes_and_files_in_no_place_of_a_run_are_listed(paths, capsys):
+    assert check(paths.ledger, capsys)[1] == "ok    1 records\n"
+    stray = paths.folder / "seed0 (1).json"
+    stray.write_bytes(paths.record.read_bytes())
+    paths.outcomes.unlink()
+    code, said = check(paths.ledger, capsys)
+    assert code == 1 and f"WRONG {stray}: not where a run of a ledger is, so no table has it." in said
+    assert f"WRONG {paths.outcomes}: no such file" in said
+
+
 def test_outcomes_with_a_formula_of_no_task_here_are_not_tested_and_a_line_says_so(paths, capsys):
     write_record(paths, read_record(paths.record) | {"formula": "hits"}, read_outcomes(paths))
     code, said = check(paths.record, capsys)

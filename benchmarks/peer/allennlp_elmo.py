@@ -1,7 +1,7 @@
 """ELMo of the unmodified wheel `allennlp==2.10.1`, on today's torch.
 
 Most of what that library imports is not needed by its ELMo and no longer installs beside it. The names in STAND_INS are
-answered by empty modules where the real one is not there; everything of `allennlp` itself runs as it was released.
+answered by empty modules, since today's have other names; everything of `allennlp` itself runs as it was released.
 This file, and all of `benchmarks/peer`, runs in an environment of its own (see `benchmarks/README.md`).
 """
 
@@ -21,8 +21,6 @@ STAND_INS = {
 
 
 class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands last among the finders, so that a real package goes first."""
-
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in STAND_INS:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -46,7 +44,7 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             module.cached_path = lambda path, **_: path  # local files only
 
 
-sys.meta_path.append(_StandIns())
+sys.meta_path.insert(0, _StandIns())
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from allennlp.modules.elmo import Elmo, _ElmoBiLm, batch_to_ids

@@ -22,6 +22,7 @@ from allennlp_elmo import _ElmoBiLm, batch_to_ids
 class Worker:
     def load(self, options: str, weights: str, threads: int, device: str) -> dict[str, Any]:
         torch.set_num_threads(threads)
+        torch.backends.cudnn.allow_tf32 = False  # on by default, for its convolutions: float32 on both sides
         self.device = torch.device(device)
         self.bilm = _ElmoBiLm(options, weights).eval().to(self.device)
         return {name: metadata.version(name) for name in ("allennlp", "torch")}

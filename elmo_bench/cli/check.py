@@ -39,8 +39,19 @@ def _ledger(root: Path) -> Iterator[str]:
     read = ledger.read_all(root, sums=True)
     if not (read.records or read.problems) and any(root.iterdir()):
         raise UserError(f"{root}: no run in it. Give the folder of the records, or one record.")
+    runs = [RunPaths.of(root, record) for record in read.records]
+    problems = [*read.problems, *select(read.records).unknown]
+    for run in runs:
+        try:
+            ledger.read_outcomes(run)
+        except UserError as error:
+            problems.append(str(error))
+    known = {run.record for run in runs}
+    for path in sorted({*root.rglob("seed*.json")} - known):
+        if not any(problem.startswith(f"{path}: ") for problem in read.problems):
+            problems.append(f"{path}: not where a run of a ledger is, so no table has it. Move it, or remove it.")
     yield f"{OK}{len(read.records):,} records"
-    yield from (f"{WRONG}{problem}" for problem in [*read.problems, *select(read.records).unknown])
+    yield from (f"{WRONG}{problem}" for problem in problems)
 
 
 def _record(path: Path, gold: Path | None) -> Iterator[str]:

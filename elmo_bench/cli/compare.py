@@ -54,9 +54,12 @@ def main(arguments: list[str]) -> int:
         where.append(f"{option} {value}")
     chosen = _chosen(rows, encoders)
     if not chosen:
-        others = ", ".join(sorted({row.encoder for row in rows if not row.basis.fraction})) or "none"
+        others = {row.encoder for row in rows if not row.basis.fraction}
         said = f"no task in {options.ledger} has comparable runs of {' and '.join(encoders)} on {', '.join(where)}"
-        raise UserError(f"{said}. Encoders with runs on all of the data that change nothing else: {others}.")
+        if others >= {*encoders}:
+            raise UserError(f"{said}: theirs are of other tasks, or differ in data, task version or protocol.")
+        named = ", ".join(sorted(others)) or "none"
+        raise UserError(f"{said}. Encoders with runs on all of the data that change nothing else: {named}.")
     (_several if len(encoders) > 2 else _two)(chosen, gains_from(options.ledger), ", ".join(where))
     return int(bool(read.problems))
 

@@ -54,7 +54,8 @@ class LayerStore:
     mode: `disk` keeps layers in `folder` (by default in the cache folder), for later runs and other processes; `ram`
     keeps them in this process; `off` computes them for every batch; `auto` is `disk`, but `ram` if the folder cannot be
     written and `off` above `max_gb`.
-    max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed.
+    max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed;
+        None: no limit.
     variant: the encoder's configuration and code that change its vectors and are not in its checksum.
     """
 
@@ -63,14 +64,14 @@ class LayerStore:
         encoder: Encoder,
         *,
         mode: str = "auto",
-        max_gb: float = 10.0,
+        max_gb: float | None = 10.0,
         folder: str | Path | None = None,
         variant: str = "",
         device: str | torch.device | None = None,
     ):
         if mode not in MODES:
             raise UserError(f"store={mode}: unknown. Choose one of: {', '.join(MODES)}.")
-        self.encoder, self.mode, self.max_gb = encoder, mode, max_gb
+        self.encoder, self.mode, self.max_gb = encoder, mode, math.inf if max_gb is None else max_gb
         self.device = torch.device(encoder.device if device is None else device)
         about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}"
         self._begun = hashlib.blake2b(about.encode(), digest_size=KEY_BYTES)
@@ -100,9 +101,9 @@ class LayerStore:
             console.print(f"{problem}: they are computed for every batch")
             self.mode, self._kept = "off", {}
             return
-        device = self.encoder.device  # half of a GPU's free memory is left for training
-        if device.type != "cuda" or 2 * self.bytes_of(new) < torch.cuda.mem_get_info(device)[0]:
-            self._memory = device
+        device = self.encoder.device  # half of the memory that a run can have of a GPU is left for training
+        fits = device.type != "cuda" or 2 * self.bytes_of(new) < _free(device)
+        self._memory = device if fits else torch.device("cpu")
         missing = {self._key(sentence): sentence for sentence in new}
         for path in sorted(self._folder.glob(NAMES)) if self._folder else ():
             self._look_up(path, missing)
@@ -220,7 +221,8 @@ def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) 
         taken = sum(size_of for _, size_of, _ in files)
         while (free := shutil.disk_usage(root).free - SPARE) < size or taken + size > max_bytes:
             if not files or free + taken < size:  # nothing is removed in vain
-                raise UserError(f"{root}: no room for {size / 1e9:.2f} GB of layers, {free / 1e9:.2f} GB free.")
+                room = f"{(free + SPARE) / 1e9:.2f} GB free, of which {SPARE / 1e9:.0f} stay free"
+                raise UserError(f"{root}: no room for {size / 1e9:.2f} GB of layers: {room}.")
             _, size_of, oldest = files.pop(0)
             oldest.unlink(missing_ok=True)
             taken -= size_of
@@ -229,6 +231,13 @@ def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) 
             index = json.dumps([[key, each.shape, _check(key, each)] for key, each in host.items()])
             numbers = torch.cat([each.flatten() for each in host.values()])
             save_file({"layers": numbers}, handle.name, {"index": index})  # `save` to bytes takes four times as long
+
+
+def _free(device: torch.device) -> float:
+    """The bytes that this run can still take of a GPU; `launcher.jobs` gives each run a share."""
+    free, total = torch.cuda.mem_get_info(device)
+    share = torch.cuda.get_per_process_memory_fraction(device) * total
+    return min(free, share - torch.cuda.memory_reserved(device))
 
 
 def _check(key: str, layers: Tensor) -> int:

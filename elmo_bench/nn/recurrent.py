@@ -49,8 +49,11 @@ class _Bidirectional(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """mask bool [B, T], padding last; padded positions come out as zeros."""
-        y = self.forwards(x)[0]  # BTH
-        z = reverse(self.backwards(reverse(x, mask))[0], mask)  # BTH
+        # Under autocast cuDNN takes float16, without a scaled loss, also where bfloat16 is asked for.
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.to(next(self.parameters()).dtype)
+            y = self.forwards(x)[0]  # BTH
+            z = reverse(self.backwards(reverse(x, mask))[0], mask)  # BTH
         return torch.cat([y, z], dim=2) * mask[:, :, None]  # BT(2H)
 
 

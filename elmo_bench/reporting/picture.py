@@ -78,7 +78,7 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
             _share(right, at, "ours", gain.reduction or 0.0, colour=colour)
             if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
                 _share(right, at, "paper", share, colour=INK)
-        shades = "; light: word vector, dark: context" * bool(split)
+        shades = "; pale: word vector, full: context" * bool(split)
         below = f"points over {OVER} on test{shades}\nand the 95 % interval over seeds and items\n{left_out}"
         left.set_xlabel(below.strip())
         paper = "\n(the paper: on its data)" * (name == experiment.encoder)

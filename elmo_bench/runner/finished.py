@@ -75,7 +75,7 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
         files = data_files(sources)
         for encoder in frozen.encoders.values():
             own = getattr(encoder, "files", getattr(encoder, "inputs", None))
-            if own is None and encoder.parameters:
+            if own is None:
                 return
             # The names in the folders of an encoder's files count too.
             files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]

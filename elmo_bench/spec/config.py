@@ -81,12 +81,17 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     parts = [({"+experiment": [name]} if name else {}) | part for part in listed]
     given = [[f"{key}={','.join(map(spelled, values))}" for key, values in part.items()] for part in parts]
     products = [_product(parse(each)) for each in given]
-    for key, values in _product([each for each in parsed if each not in asked]).items():
-        selects = bool(values) and {value for product in products for value in product.get(key, ())} >= {*values}
-        if selects:
-            products = [each for each in products if {*values} & {*each.get(key, ())}]
+    own = _product([each for each in parsed if each not in asked])
+    listed_of = {key: {value for product in products for value in product.get(key, ())} for key in own}
+    selecting = {key: values for key, values in own.items() if values and listed_of[key] >= {*values}}
+    for key, values in selecting.items():
+        products = [product for product in products if {*values} & {*product.get(key, ())}]
+    for key, values in selecting.items():
+        if lost := next((value for value in values if not any(value in each[key] for each in products)), None):
+            raise UserError(f"experiment={name}: no run with {lost} and the other options. Leave out the experiment.")
+    for key, values in own.items():
         for product in products:
-            product[key] = [value for value in values if value in product[key]] if selects else values
+            product[key] = [value for value in values if value in product[key]] if key in selecting else values
     return [list(product.values()) for product in products]
 
 
@@ -263,9 +268,24 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     adds = option.is_add() or option.is_force_add()
     if not (isinstance(node, DictConfig) and last in list(node)) and not (adds and parents and parents[0] in OPEN):
         raise UserError(unknown_option(key, plain))
-    if not adds:
+    if adds:
+        _check_new(key)
+    else:
         check_kind(option, plain)
     OmegaConf.update(config, key, option.value(), force_add=adds)
+
+
+def _check_new(key: str) -> None:
+    """Refuse an option that no task, encoder or mix has, so that nothing would read it."""
+    group, *path = key.split(".")
+    depth = 2 if path[:1] == ["training"] else 1  # below are arguments of optimisers, heads and encoders
+    if group not in ("task", "encoder", "mix") or len(path) < depth:
+        return
+    nodes: list[Any] = [_choice(group, each, CONF)[0].get(group) for each in choices(group)]
+    nodes = [node.get(path[0]) for node in nodes] if depth == 2 else nodes
+    known = {str(name) for node in nodes for name in node or ()}
+    if path[depth - 1] not in known:
+        raise UserError(f"+{key}: nothing reads it{guess(path[depth - 1], known)}. Remove the option.")
 
 
 def _check_name(option: Override, config: DictConfig) -> None:

@@ -156,10 +156,11 @@ _COUNT, _POSITIVE, _SHARE = number(1, whole=True), number(0, above=True), number
 Rules = tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]
 _RULES: Rules = (
     (lambda value: isinstance(value, str | int), "a name", ("suite.name", "task.training.schedule.name")),
-    (lambda value: isinstance(value, bool), "true or false", ("vectors.trainable", "overwrite", "predictions")),
+    (lambda value: isinstance(value, bool), "true or false", ("vectors.trainable", "mix.gamma")),
+    (lambda value: isinstance(value, bool), "true or false", ("overwrite", "predictions")),
     (_POSITIVE, "a number above 0", ("lr_scale", "task.training.clip", RATE)),
     (number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}", ("seed",)),  # as numpy's
-    (text, "a folder, such as ./3", ("ledger", "data.root", "launcher.logs")),
+    (text, "a folder, such as ./3", ("ledger", "data.root", "store.folder", "launcher.logs")),
     (text, "a name, a folder or a file, such as ./3", ("encoder.name", "encoder.weights", VECTORS)),
     (("cpu", "gpu").__contains__, "one of: cpu, gpu", ("trainer.accelerator",)),
     (("cpu", "cuda").__contains__, "one of: cpu, cuda", ("trainer.device",)),
@@ -178,7 +179,8 @@ _FITS = {option: fits for fits, _, options in _RULES for option in options}
 _NULL = (
     "task.training.schedule.name", "task.training.clip", "task.training.patience", "task.characters.dim",
     "task.characters.filters", "encoder.weights", VECTORS, "encoder.words",
-    "data.root", "data.max_train", "data.least_steps", "store.max_gb", "launcher.jobs", "trainer.threads", RATE,
+    "data.root", "data.max_train", "data.least_steps", "store.folder", "store.max_gb", "launcher.jobs",
+    "trainer.threads", RATE,
 )  # fmt: skip
 
 

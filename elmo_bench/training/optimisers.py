@@ -118,6 +118,8 @@ def construct(where: str, known: Mapping[str, Any], options: Mapping[str, Any], 
 
     `where` is the option's name, for the UserError about an unknown name or an argument that does not fit.
     """
+    if not isinstance(options, Mapping):
+        raise UserError(f"{where}={options}: give a mapping with its name and its options.")
     arguments = dict(options)
     name = arguments.pop("name", None)
     if not isinstance(name, str) or name not in known:

@@ -94,7 +94,7 @@ class Sentence:
     """Tokens, and what is needed to write the file again that they came from."""
 
     tokens: tuple[str, ...]
-    number: int  # position in its file, from 0, also counting sentences without a predicate
+    number: int  # position in its file or split, from 0, also counting sentences without a predicate
     gap: tuple[int, ...] = ()  # lengths of the sentences without a predicate right before this one
     rest: tuple[int, ...] = ()  # and after it, if it is the last one with a predicate
 
@@ -174,8 +174,35 @@ def check_count(path: Path, line: int, *, columns: int, predicates: int) -> None
         )
 
 
-def read_propositions(path: Path) -> list[Proposition]:
-    """A proposition for each predicate of a file in CoNLL-2012 columns, or of a PropBank skeleton with words.
+class Frame(NamedTuple):
+    """A predicate and its roles; see `Proposition`."""
+
+    predicate: int
+    lemma: str
+    tags: tuple[str, ...] | None
+    verb: bool | None = None
+
+
+def propositions(found: Sequence[tuple[tuple[str, ...], list[Frame]]]) -> list[Proposition]:
+    """All predicates of the sentences of a file or a split, given as tokens and frames, in their order."""
+    examples = []
+    kept = [place for place, (_, frames) in enumerate(found) if frames]
+    lengths = [len(tokens) for tokens, _ in found]
+    for place, before in zip(kept, [-1, *kept], strict=False):
+        tokens, frames = found[place]
+        rest = lengths[place + 1 :] if place == kept[-1] else []
+        sentence = Sentence(tokens, place, gap=tuple(lengths[before + 1 : place]), rest=tuple(rest))
+        examples += [Proposition(sentence, *frame) for frame in frames]
+    return examples
+
+
+def read_propositions(*paths: Path) -> list[Proposition]:
+    """A proposition for each predicate of these files, as if they were one; see `read_sentences`."""
+    return propositions([sentence for path in paths for sentence in read_sentences(path)])
+
+
+def read_sentences(path: Path) -> list[tuple[tuple[str, ...], list[Frame]]]:
+    """The sentences of a file in CoNLL-2012 columns, or of a PropBank skeleton with words, each with its predicates.
 
     In a file without columns of brackets the tags are None. Of two labels of the same tokens the inner one is kept; a
     note says how many are left out. Raises UserError with file and line.
@@ -201,18 +228,18 @@ def read_propositions(path: Path) -> list[Proposition]:
     ]
     if told:
         _note_left_out(path, blocks, columns, layout)
-    kept = [place for place, tokens in enumerate(predicates) if tokens]
-    propositions = []
-    for place, before in zip(kept, [-1, *kept], strict=False):
-        rows, gap, rest = blocks[place], blocks[before + 1 : place], blocks[place + 1 :] if place == kept[-1] else []
-        tokens = tuple(cells[layout.word] for _, cells in rows)
-        sentence = Sentence(tokens, place, gap=tuple(map(len, gap)), rest=tuple(map(len, rest)))
-        for token, tags in zip(predicates[place], columns[place], strict=True):
-            cells = rows[token][1]
-            lemma = cells[layout.word] if cells[layout.lemma] == "-" else cells[layout.lemma]
-            verb = None if cells[layout.pos] in NO_TAG else cells[layout.pos].startswith("VB")
-            propositions.append(Proposition(sentence, token, lemma, tags, verb))
-    return propositions
+    return [
+        (
+            tuple(cells[layout.word] for _, cells in rows),
+            [_frame(token, rows[token][1], tags, layout) for token, tags in zip(tokens, own, strict=True)],
+        )
+        for rows, tokens, own in zip(blocks, predicates, columns, strict=True)
+    ]
+
+
+def _frame(token: int, cells: Sequence[str], tags: tuple[str, ...] | None, layout: Layout) -> Frame:
+    lemma = cells[layout.word] if cells[layout.lemma] == "-" else cells[layout.lemma]
+    return Frame(token, lemma, tags, None if cells[layout.pos] in NO_TAG else cells[layout.pos].startswith("VB"))
 
 
 def _tags(path: Path, rows: list[Row], layout: Layout, predicates: int) -> Sequence[tuple[str, ...] | None]:

@@ -7,7 +7,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SuiteData, hub_table
-from elmo_bench.tasks.srl.columns import Proposition, Sentence, read_propositions
+from elmo_bench.tasks.srl.columns import Frame, Proposition, propositions, read_propositions, read_sentences
 from elmo_bench.tasks.srl.props import write_props
 
 
@@ -29,15 +29,15 @@ class Data(SuiteData):
         return splits
 
     def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Proposition]:
-        examples = []
+        sentences = []
         for path in self.paths(options, split, root):
-            own = read_propositions(path)
-            if own and own[0].tags is None:
+            own = read_sentences(path)
+            if any(frame.tags is None for _, frames in own for frame in frames):
                 raise UserError(
                     f"{path}: predicates, but no column of brackets. Training and scoring need their roles."
                 )
-            examples += own
-        if not examples:
+            sentences += own
+        if not (examples := propositions(sentences)):
             folder = Path(root or "") / options["folder"]
             raise UserError(f"{folder}: no predicates in the {split} split. Check its files.")
         return examples
@@ -47,16 +47,16 @@ class Data(SuiteData):
         table, where = hub_table(hub["repo"], hub[split], revision=hub["revision"]), f"{hub['repo']}/{hub[split]}"
         if "sentences" not in table.column_names:
             raise UserError(f"{where}: no column sentences. Check hub in conf/task/srl.yaml")
-        examples: list[Proposition] = []
+        found: list[tuple[tuple[str, ...], list[Frame]]] = []
         frames = 0
         for row, sentences in enumerate(table["sentences"]):
             try:
                 frames += sum(len(sentence["srl_frames"]) for sentence in sentences)
-                examples += _document(sentences)
+                found += _document(sentences)
             except (KeyError, TypeError, ValueError) as error:
                 why = f"row {row} is not as expected ({error!r})"
                 raise UserError(f"{where}: {why}. Use your own files instead.") from None
-        if len(examples) < frames:
+        if len(examples := propositions(found)) < frames:
             note(f"{where}: {frames - len(examples)} predicates left out: their roles do not name the predicate (B-V)")
         return examples
 
@@ -83,29 +83,22 @@ class Data(SuiteData):
         write_props(path, examples, predicted)
 
 
-def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Proposition]:
-    """The propositions of one row: sentences with words, predicate_lemmas and srl_frames, whose frames are BIO tags.
+def _document(sentences: Sequence[Mapping[str, Any]]) -> list[tuple[tuple[str, ...], list[Frame]]]:
+    """The sentences of one row: each with words, predicate_lemmas and srl_frames, whose frames are BIO tags.
 
     A frame without a B-V is left out, as its predicate is unknown.
     """
-    examples: list[Proposition] = []
-    gap: list[int] = []
-    frames_of = [[tuple(f["frames"]) for f in told["srl_frames"] if "B-V" in f["frames"]] for told in sentences]
-    last = max((place for place, frames in enumerate(frames_of) if frames), default=-1)
-    for place, (told, frames) in enumerate(zip(sentences[: last + 1], frames_of, strict=False)):
-        words = tuple(told["words"])
-        if not frames:
-            gap.append(len(words))
-            continue
-        if not all(isinstance(word, str) for word in words):
+    found = []
+    for place, told in enumerate(sentences):
+        words, tags_of = tuple(told["words"]), [tuple(f["frames"]) for f in told["srl_frames"] if "B-V" in f["frames"]]
+        if tags_of and not all(isinstance(word, str) for word in words):
             raise ValueError(f"sentence {place} has a word without text")
-        if any(len(tags) != len(words) for tags in frames):
+        if any(len(tags) != len(words) for tags in tags_of):
             raise ValueError(f"sentence {place} has frames of another length")
-        rest = tuple(len(sentence["words"]) for sentence in sentences[last + 1 :]) if place == last else ()
-        sentence = Sentence(words, place, tuple(gap), rest)
-        gap = []
-        for tags in sorted(frames, key=lambda tags: tags.index("B-V")):
+        frames = []
+        for tags in sorted(tags_of, key=lambda tags: tags.index("B-V")):
             predicate = tags.index("B-V")
             lemma = (told["predicate_lemmas"] or words)[predicate] or words[predicate]
-            examples.append(Proposition(sentence, predicate, lemma, tags))
-    return examples
+            frames.append(Frame(predicate, lemma, tags))
+        found.append((words, frames))
+    return found

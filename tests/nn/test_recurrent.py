@@ -13,6 +13,13 @@ LENGTHS = torch.tensor([7, 1, 4, 7])
 MASK = torch.arange(7)[None] < LENGTHS[:, None]
 
 
+def test_bf16_mixed_leaves_recurrent_layers_in_float32():
+    x, lstm = torch.randn(4, 7, 5), BiLstm(5, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        under = lstm(x.bfloat16(), MASK)
+    assert torch.equal(under, lstm(x.bfloat16().float(), MASK))
+
+
 @pytest.mark.parametrize(
     ("kind", "torchs", "in_c"),
     [

@@ -85,6 +85,9 @@ def test_options_select_among_several_sweeps_that_list_them_and_replace_others()
 
     assert len(products("task=coref", "encoder=elmo")) == 3
     assert len(products("task=coref,ner", "encoder=elmo")) == 3 + 5
+    for options in (("seed=3,4", "task=ner,coref"), ("task=ner,coref", "seed=3,4")):
+        with pytest.raises(UserError, match="experiment=table1: no run with task=coref and the other options"):
+            products(*options)
     assert tasks_and_seeds("task=coref", "seed=1") == [("task=coref", "seed=1")]
     assert {task for task, _ in tasks_and_seeds("seed=4")} == {"task=ner", "task=snli", "task=sst5"}
     assert {seed for _, seed in tasks_and_seeds("seed=7")} == {"seed=7"}

@@ -87,6 +87,9 @@ def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, monke
         ("task.version=1", "task.version=1: comes with the code"),
         ("+encoder.contextual.version=9", "+encoder.contextual.version=9: comes with the code"),
         ("+foo=1", "unknown option 'foo'"),
+        ("+task.training.least_step=5", "least_step: nothing reads it (did you mean 'least_steps'?)"),
+        ("+encoder.pooling=mean", "+encoder.pooling: nothing reads it"),
+        ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'max_train'?)"),
     ],
 )
@@ -96,7 +99,15 @@ def test_a_version_of_the_code_and_what_is_added_where_nothing_reads_it_are_no_o
 
 
 def test_options_may_be_added_where_something_reads_them():
-    assert plan(["+data.max_train=5", "+launcher.extra.account=mine", "+task.training.ema.decay=0.9"]).runs
+    assert plan(
+        [
+            "+data.max_train=5",
+            "+mix.penalty=1",
+            "+task.training.least_steps=9",
+            "+launcher.extra.account=mine",
+            "+task.training.ema.decay=0.9",
+        ]
+    ).runs
 
 
 @pytest.mark.parametrize(("given", "count"), [("seed=range(0,3)", 3), ("seed=choice(1,2)", 2)])

@@ -53,6 +53,15 @@ READ = [
     Proposition(ADA, 3, "see", ("B-ARG0", "O", "O", "B-V", "I-V", "B-ARG1")),
     Proposition(Sentence(("Go",), 3, gap=(2,), rest=(1,)), 0, "Go", ("B-V",)),
 ]
+# The same sentences twice, in two files or documents: sentences are counted on, and those at the end are a gap.
+GO_ON = Sentence(("Go",), 3, gap=(2,))
+AGAIN = Sentence(ADA.tokens, 6, gap=(1, 1))
+TWICE = [
+    *READ[:2],
+    Proposition(GO_ON, 0, "Go", ("B-V",)),
+    *(Proposition(AGAIN, each.predicate, each.lemma, each.tags) for each in READ[:2]),
+    Proposition(Sentence(("Go",), 8, gap=(2,), rest=(1,)), 0, "Go", ("B-V",)),
+]
 
 
 def conll_2012(text, stars=True):
@@ -169,8 +178,19 @@ def test_the_suites_of_the_yaml(root, capsys):
     data = Data(**task_yaml("srl")["data"])
     assert data.read("open", root) == dict.fromkeys(("train", "dev", "test"), READ)
     assert "sentences without a predicate, skipped: train 3, dev 3, test 3" in capsys.readouterr().err
-    assert data.read("paper", root) == dict.fromkeys(("train", "dev", "test"), READ * 2)
+    assert data.read("paper", root) == dict.fromkeys(("train", "dev", "test"), TWICE)
+    assert "skipped: train 6, dev 6, test 6" in capsys.readouterr().err
     assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
+
+
+def test_a_file_without_a_predicate_is_written_between_those_that_have_some(root):
+    folder = root / "conll2012/data/conll-2012-test/data/english/annotations/bc"
+    (folder / "one_b.gold_conll").write_text(conll_2012("b 0 0 Yes UH * - -\n"), encoding="utf-8")
+    data = Data(**task_yaml("srl")["data"])
+    examples = data.read("paper", root)["test"]
+    data.write(root / "x.props", examples, [example.tags for example in examples])
+    blocks = (root / "x.props").read_text(encoding="utf-8").strip().split("\n\n")
+    assert [block.count("\n") + 1 for block in blocks] == [1, 6, 2, 1, 1, 1, 1, 6, 2, 1, 1]
 
 
 def frame(tags):
@@ -192,7 +212,7 @@ HUB = [
 
 def test_paper_suite_from_the_hub(monkeypatch):
     suite, asked = from_hub(monkeypatch, "srl", {"sentences": [HUB, HUB]})
-    assert suite == dict.fromkeys(("train", "dev", "test"), READ * 2)
+    assert suite == dict.fromkeys(("train", "dev", "test"), TWICE)
     assert asked == [
         ("ontonotes/conll2012_ontonotesv5", f"english_v12/{part}/0000.parquet", "refs/convert/parquet")
         for part in ("train", "validation", "test")

@@ -2,11 +2,14 @@
 (() => {
   const numeric = (text) => (text.trim() === "" ? NaN : Number(text));
 
+  // Numbers within words sort by their value: 0.0005 before 0.002, 8 before 16.
+  const even = (text) => text.replace(/\d+(\.\d+)?/g, (number) => Number(number).toFixed(9).padStart(24, "0"));
+
   // Empty cells stay at the end, whichever way the others go.
   const compare = (one, other, up) => {
     if (one === "" || other === "") return (one === "") - (other === "");
     const [a, b] = [numeric(one), numeric(other)];
-    const order = Number.isNaN(a) || Number.isNaN(b) ? one.localeCompare(other, "en", { numeric: true }) : a - b;
+    const order = Number.isNaN(a) || Number.isNaN(b) ? even(one).localeCompare(even(other), "en") : a - b;
     return up ? order : -order;
   };
 
@@ -48,7 +51,7 @@
     const collect = () => {
       tables = [...details.querySelectorAll(".table")];
       rows = tables.flatMap((table) => [...table.querySelectorAll("tbody tr")].map((row) => ({
-        row, table, text: `${table.querySelector("caption").textContent} ${row.textContent}`.toLowerCase(),
+        row, table, text: `${table.querySelector("caption").textContent} ${row.textContent}`.toLowerCase().replaceAll("−", "-"),
       })));
       others = [...details.querySelectorAll("figure[data-task]"), ...document.querySelectorAll("details[data-task]")];
       sections = [...details.querySelectorAll("details.section")];
@@ -56,7 +59,7 @@
     };
 
     const filter = () => {
-      const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const wanted = words.value.toLowerCase().replaceAll("−", "-").split(/\s+/).filter(Boolean);
       const active = wanted.length > 0 || task.value !== "";
       let shown = 0;
       for (const { row, text } of rows) {
