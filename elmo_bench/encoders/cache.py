@@ -47,7 +47,7 @@ SPARE = 10**9  # bytes that are left free on the disk
 
 
 class LayerStore:
-    """Layers by sentence, handed out in batches on one device (the encoder's by default) with at most one copy each.
+    """Layers by sentence, handed out in batches on its device with at most one copy each.
 
     On a GPU the layers of a run stay there if they fit, wherever else they are kept.
 
@@ -67,12 +67,11 @@ class LayerStore:
         max_gb: float | None = 10.0,
         folder: str | Path | None = None,
         variant: str = "",
-        device: str | torch.device | None = None,
     ):
         if mode not in MODES:
             raise UserError(f"store={mode}: unknown. Choose one of: {', '.join(MODES)}.")
         self.encoder, self.mode, self.max_gb = encoder, mode, math.inf if max_gb is None else max_gb
-        self.device = torch.device(encoder.device if device is None else device)
+        self.device = torch.device(encoder.device)
         about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}"
         self._begun = hashlib.blake2b(about.encode(), digest_size=KEY_BYTES)
         self._kept: dict[Sentence, Tensor] = {}  # [L, T, D] in memory, or in a file that is mapped into it

@@ -11,7 +11,7 @@ from elmo_bench.base.errors import UserError
 TEXTS = (("a", "dog"), ("the", "dog", "saw", "a", "cat", "and", "a", "bird", "."), ("Anna", "lives", "here", "."))
 
 
-def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = TEXTS, slack: float = 1e-4) -> None:
+def check_encoder(encoder: Any, *, name: str, slack: float = 1e-4) -> None:
     """Try the protocol `Encoder` (encoders/__init__.py) on a few texts of different lengths.
 
     Raises UserError if an attribute is missing or wrong, and unless each text has finite vectors [L, T, D] that are the
@@ -27,8 +27,8 @@ def check_encoder(encoder: Any, *, name: str, texts: Sequence[Sequence[str]] = T
     ):
         if not good(value := getattr(encoder, attribute, None)):
             raise UserError(f"{name}: the encoder's {attribute} is {value!r:.60}. Give {what}.")
-    together = check_layers(encoder, texts, encoder.encode(list(texts)), name=name)
-    for text, layers in zip(texts, together, strict=True):
+    together = check_layers(encoder, TEXTS, encoder.encode([*TEXTS]), name=name)
+    for text, layers in zip(TEXTS, together, strict=True):
         [alone] = check_layers(encoder, [text], encoder.encode([text]), name=name)
         if not is_close(alone, layers, slack=slack):
             raise UserError(

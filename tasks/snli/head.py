@@ -15,8 +15,8 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.layers import FeedForward, max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
-from elmo_bench.tasks.snli.data import NO_GOLD, Pair
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.own_data import places
 
 
 class Head(nn.Module):
@@ -53,11 +53,10 @@ class Head(nn.Module):
         for part in (self.encode, self.reduce, self.infer, self.classify, self.scores):
             initialise(part)
 
-    def collate(self, examples: Sequence[Pair], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch of 2B sentences, premises first, "labels": int64 [B], -1: no gold}."""
-        rows = [-1 if example.label == NO_GOLD else self.labels.index(example.label) for example in examples]
-        texts = [example.premise for example in examples] + [example.hypothesis for example in examples]
-        return {"text": index(texts), "labels": torch.tensor(rows)}
+    def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
+        """Tensors of a batch: {"text": TextBatch of 2B sentences, premises first, "labels": int64 [B]}."""
+        texts = [example.texts[side] for side in (0, 1) for example in examples]
+        return {"text": index(texts), "labels": torch.tensor(places(examples, self.labels))}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Label scores [B, K]; both sentences are read together, so S = 2B: the premises, then the hypotheses."""

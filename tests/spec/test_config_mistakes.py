@@ -33,6 +33,14 @@ from elmo_bench.spec.config import compose, sweep
         ("~mix.penalty", "is not a valid option: write key=value"),
         ("encoder=glob(elmo_*)", "encoder=glob(elmo_*): unknown encoder"),
         ("seed=interval(0,1)", "is not a valid option: write key=value"),
+        ("protocol=7", "protocol=7: comes with the code"),
+        ("task.version=1", "task.version=1: comes with the code"),
+        ("+encoder.contextual.version=9", "+encoder.contextual.version=9: comes with the code"),
+        ("+foo=1", "unknown option 'foo'"),
+        ("+task.training.least_step=5", "least_step: nothing reads it (did you mean 'least_steps'?)"),
+        ("+encoder.pooling=mean", "+encoder.pooling: nothing reads it"),
+        ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
+        ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'max_train'?)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
@@ -78,24 +86,6 @@ def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, monke
     with pytest.raises(UserError, match=re.escape(said)):
         compose("config", ["encoder=bad"])
     compose("config", ["encoder=glove"])
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("protocol=7", "protocol=7: comes with the code"),
-        ("task.version=1", "task.version=1: comes with the code"),
-        ("+encoder.contextual.version=9", "+encoder.contextual.version=9: comes with the code"),
-        ("+foo=1", "unknown option 'foo'"),
-        ("+task.training.least_step=5", "least_step: nothing reads it (did you mean 'least_steps'?)"),
-        ("+encoder.pooling=mean", "+encoder.pooling: nothing reads it"),
-        ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
-        ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'max_train'?)"),
-    ],
-)
-def test_a_version_of_the_code_and_what_is_added_where_nothing_reads_it_are_no_options(given, said):
-    with pytest.raises(UserError, match=re.escape(said)):
-        compose("config", [given])
 
 
 def test_options_may_be_added_where_something_reads_them():
