@@ -22,11 +22,14 @@ def reader(function: _Function) -> _Function:
     return function
 
 
-def check_regular(path: str | Path) -> None:
-    """Raise UserError for a pipe, a device or a socket, whose content may never end, unless it is in /dev: `<(…)`."""
+def check_regular(path: str | Path, *, once: bool = True) -> None:
+    """Raise UserError for a pipe, a device or a socket, whose content may never end, unless it is in /dev: `<(…)`.
+
+    With `once=False`, for a file that is read more than once, also for these.
+    """
     with suppress(OSError, ValueError):  # whoever opens it says why it cannot be read
         mode = Path(path).stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith("/dev/")):
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (once and str(path).startswith("/dev/"))):
             raise UserError(f"{path}: not a regular file. Give a file.")
 
 

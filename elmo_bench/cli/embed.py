@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     add("--options-file", metavar="FILE", help="options.json of the weights, if it is not next to them")
     add("--batch-size", type=int, metavar="N", help="sentences at once, in file order (default: about 16,000 tokens)")
     add("--stateful", action="store_true", help="carry the states from batch to batch, by sentence, as bilm-tf does")
-    add("--precision", default="float32", help="of the computation: float32 (the default), bfloat16, int8")
+    add("--precision", default="float32", help="of the computation: float32 (the default), bfloat16, int8, tf32")
     add("--device", default="cpu", help="cpu (the default) or cuda")
     add("--overwrite", action="store_true", help="replace an output")
     given = command.parse_args(arguments)

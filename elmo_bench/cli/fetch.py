@@ -105,7 +105,7 @@ def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
     if path.is_file():
         return _exists(path, checksum if whole else file.get("made"))
     source = path if whole else cache_folder() / "data" / task / PurePosixPath(urlsplit(file["url"]).path).name
-    by_hand = f"put {'it' if whole else f'{path.name} of it'} at {path}"
+    by_hand = None if "make" in file else f"put {'it' if whole else f'{path.name} of it'} at {path}"
     actual = sha256_of(fetch(mirrored(file["url"]), source, sha256=checksum, by_hand=by_hand))
     said = f"SHA-256 {actual[:12]}…"
     if whole:

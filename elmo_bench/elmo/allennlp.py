@@ -47,9 +47,10 @@ class PublishedMix(nn.Module):
     def __init__(self, layers: int, *, layer_norm: bool, fixed: Sequence[float] | None):
         super().__init__()
         trained = fixed is None
+        start = [0.0] * layers if fixed is None else fixed
         self.gamma = nn.Parameter(torch.ones(1), requires_grad=trained)
         self.scalar_parameters = nn.ParameterList(
-            nn.Parameter(torch.full((1,), float(scalar)), requires_grad=trained) for scalar in fixed or [0.0] * layers
+            nn.Parameter(torch.full((1,), float(scalar)), requires_grad=trained) for scalar in start
         )
         self._formula = (ScalarMix(layers, layer_norm="batch" if layer_norm else "none"),)  # in a tuple: not a child
 
@@ -77,9 +78,9 @@ class Elmo(nn.Module):
         trained (a copy for an encoder); a frozen one is copied.
 
     Not in AllenNLP: `stateful=True` starts row i of a call where row i of the call before ended, which AllenNLP always
-    does; by default every call starts from zeros. `precision`: float32, bfloat16 or int8, for a frozen biLM.
+    does; by default every call starts from zeros. `precision`: as for `ElmoEncoder`, of a frozen biLM.
 
-    The mixes have AllenNLP's names in state_dict(). Raises UserError for arguments that do not fit.
+    The mixes have AllenNLP's names in state_dict(). Raises UserError for files and numbers of layers that do not fit.
     """
 
     bilm: BiLM | None

@@ -36,7 +36,7 @@ class ElmoEncoder(Shareable):
 
     Every sentence starts from zero states, so its vectors depend on nothing else. With `stateful=True` sentence i of a
     call starts where sentence i of the call before ended, as in bilm-tf.
-    precision: float32 (the published numbers), or the faster bfloat16 or int8.
+    precision: float32 (the published numbers), or the faster bfloat16, int8 (on a CPU) or tf32 (on a GPU).
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class ElmoEncoder(Shareable):
         self._kept: list[State] = []  # states after the last call
         self.to(device_named(device))
 
-    def to(self, device: torch.device) -> None:
+    def to(self, device: str | torch.device) -> None:
         """Run on this device from now on. Remembered words are forgotten."""
-        self.device = device
+        self.device = device = torch.device(device)
         self.network = fastest(self.bilm, precision=self.precision, device=str(device))
         dim = self.bilm.options.projection_dim
         self.vectors = WordVectors(self.network.characters, self.ids, dim=dim, device=device)

@@ -115,7 +115,8 @@ def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
 def _fits(path: Path, name: str, arrays: Mapping[str, Any], view: Tensor) -> bool:
     """True; raises UserError if the array is missing or has another shape than `view`."""
     if name not in arrays:
-        raise UserError(f"{path}: the data set '{name}' is missing. Give the options.json that belongs to the weights.")
+        advice = "Links are not followed; give the options.json that belongs to the weights."
+        raise UserError(f"{path}: no data set '{name}'. {advice}")
     if (shape := getattr(arrays[name], "shape", None)) != tuple(view.shape):
         raise UserError(
             f"{path}: '{name}' has shape {shape}, the options.json expects {tuple(view.shape)}. "

@@ -28,7 +28,7 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import progress
-from elmo_bench.base.reading import reader
+from elmo_bench.base.reading import check_regular, reader
 from elmo_bench.text.chars import PAD_CHARACTER, SENTENCE_END, SENTENCE_START, words_ids
 from elmo_bench.text.columns import check_ended, escaped, unescaped
 from elmo_bench.text.vocabulary import tokeniser
@@ -50,6 +50,8 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
         found = [pattern] if Path(pattern).is_file() else glob.glob(pattern, recursive=True)  # noqa: PTH207
         if not (paths := sorted(map(Path, found))):
             raise UserError(f"{pattern}: no file matches. Check the path, and quote a pattern for the shell.")
+        for path in paths:
+            check_regular(path, once=False)
         files += paths
     return list(dict.fromkeys(files))
 

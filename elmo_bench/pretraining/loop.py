@@ -200,7 +200,8 @@ class Training:
         for name, now in self.same.items():
             if state.get("same", {}).get(name) != now:
                 advice = f"Resume with the same, or remove {self.out}, or give another out=."
-                raise UserError(f"{path}: from a training with other {name}. {advice}")
+                other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
+                raise UserError(f"{path}: from a training with other {other}. {advice}")
         console.print(f"resuming from {path} at step {state['place'][0]}", highlight=False)
         self.model.load_state_dict(state["model"])
         own = self.optimizer.state_dict()["param_groups"]  # of this config: it may have others than the checkpoint

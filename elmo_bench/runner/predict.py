@@ -26,7 +26,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.progress import progress
-from elmo_bench.base.reading import reader, reading
+from elmo_bench.base.reading import check_regular, reader, reading
 from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.hf_files import NAMES
 from elmo_bench.encoders.static import KNOWN
@@ -95,6 +95,7 @@ def predict(
     the head was trained with.
     """
     keep_inputs(out, (text, record_file))
+    check_regular(text, once=False)
     record = ledger.read_record(record_file)
     spec = RunSpec(**record["spec"])
     head_file = record_file.with_suffix("") / "head.safetensors"
@@ -114,7 +115,8 @@ def predict(
         raise UserError(f"data.{wrong[0]}: not the option of a column of task={spec.task}. It has: {fit}")
     setup = replace(setup, data=setup.data | named)
     data = build_data(spec, setup)
-    examples = data.read_file(text)
+    if not (examples := data.read_file(text)):
+        raise UserError(f"{text}: no example in it. Give text in the format of the task's card.")
     words = set(words_of(examples))
     note_long_words(spec, words)
     setup = replace(setup, seed=record["seed"], store={"mode": "off"}, encoders=_encoders(spec, weights, vectors))
@@ -167,7 +169,8 @@ def _encoders(spec: RunSpec, weights: str | None, vectors: str | None) -> dict[s
     whole = weights is None or "" in parts
     given = {"": weights} if whole else dict(each.partition("=")[::2] for each in str(weights).split(","))
     if wrong := given.keys() - {"", *parts}:
-        raise UserError(f"--weights {weights}: no part {min(wrong)}. Give PART=NAME of: {', '.join(parts)}.")
+        advice = f"Give PART=NAME of: {', '.join(parts)}." if parts else "Leave out --weights: it has no encoder."
+        raise UserError(f"--weights {weights}: no part {min(wrong)}. {advice}")
     for part, options in parts.items():
         own, named, kind = given.get(part), options.pop("weights", None), str(options.pop("kind"))
         taken = {key: value for key, value in options.items() if key != "version" and value is not None}

@@ -268,24 +268,19 @@ def _set(config: DictConfig, option: Override, plain: DictConfig) -> None:
     adds = option.is_add() or option.is_force_add()
     if not (isinstance(node, DictConfig) and last in list(node)) and not (adds and parents and parents[0] in OPEN):
         raise UserError(unknown_option(key, plain))
-    if adds:
-        _check_new(key)
-    else:
-        check_kind(option, plain)
+    _check_new(key) if adds else check_kind(option, plain)
     OmegaConf.update(config, key, option.value(), force_add=adds)
 
 
 def _check_new(key: str) -> None:
     """Refuse an option that no task, encoder or mix has, so that nothing would read it."""
-    group, *path = key.split(".")
-    depth = 2 if path[:1] == ["training"] else 1  # below are arguments of optimisers, heads and encoders
-    if group not in ("task", "encoder", "mix") or len(path) < depth:
+    group, above = key.partition(".")[0], "task.training" if key.startswith("task.training.") else key.partition(".")[0]
+    if group not in ("task", "encoder", "mix"):  # and below are arguments of optimisers, heads and encoders
         return
-    nodes: list[Any] = [_choice(group, each, CONF)[0].get(group) for each in choices(group)]
-    nodes = [node.get(path[0]) for node in nodes] if depth == 2 else nodes
-    known = {str(name) for node in nodes for name in node or ()}
-    if path[depth - 1] not in known:
-        raise UserError(f"+{key}: nothing reads it{guess(path[depth - 1], known)}. Remove the option.")
+    nodes = (OmegaConf.select(_choice(group, each, CONF)[0], above) or () for each in choices(group))
+    name, known = key.removeprefix(above).split(".")[1], {str(name) for node in nodes for name in node}
+    if name not in known:
+        raise UserError(f"+{key}: nothing reads it{guess(name, known)}. Remove the option.")
 
 
 def _check_name(option: Override, config: DictConfig) -> None:

@@ -67,7 +67,7 @@ class Indexer:
         words = characters = spellings = None
         if self.words:
             words = torch.zeros(mask.shape, dtype=torch.int64)
-            words[mask] = torch.tensor([self.words(word) for text in texts for word in text])
+            words[mask] = torch.tensor([self.words(word) for text in texts for word in text], dtype=torch.int64)
         if self.characters:
             spelt = [word[:LONGEST_WORD] for text in texts for word in text]
             rows = {word: row for row, word in enumerate(dict.fromkeys(spelt), start=1)}
@@ -77,6 +77,6 @@ class Indexer:
             characters = torch.zeros(inside.shape, dtype=torch.int64)
             characters[inside] = torch.tensor([self.characters[c] for word in rows for c in word], dtype=torch.int64)
             spellings = torch.zeros(mask.shape, dtype=torch.int64)
-            spellings[mask] = torch.tensor([rows[word] for word in spelt])
+            spellings[mask] = torch.tensor([rows[word] for word in spelt], dtype=torch.int64)
         layers = {part: layers_of(texts) for part, layers_of in self.layers.items()}
         return TextBatch(mask, words, characters, spellings, layers)

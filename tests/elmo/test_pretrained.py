@@ -115,7 +115,7 @@ def test_weights_without_a_projection_are_known_as_such(tmp_path, lacking):
     shutil.copytree(GOLDEN, tmp_path / "old")
     with h5py.File(tmp_path / "old" / "weights.hdf5", "a") as file:
         del file[lacking]
-    assert f"the data set '{lacking}' is missing" in fails(load_bilm, str(tmp_path / "old"))
+    assert f"no data set '{lacking}'." in fails(load_bilm, str(tmp_path / "old"))
     options = json.loads((GOLDEN / "options.json").read_text())
     options["lstm"]["projection_dim"] = None
     (tmp_path / "old" / "options.json").write_text(json.dumps(options))

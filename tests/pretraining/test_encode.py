@@ -57,6 +57,8 @@ def test_a_file_that_is_no_text_or_missing_is_one_line(tmp_path):
         shard_files(str(tmp_path / "*.text"))
     with pytest.raises(UserError, match=r"gone\.txt: no such file"):
         sentences(tmp_path / "gone.txt")
+    with pytest.raises(UserError, match="not a regular file"):
+        shard_files("/dev/null")
 
 
 @pytest.mark.parametrize("ending", PACK)

@@ -72,10 +72,13 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run, refused):
     cases = [
         ([str(paths.record), str(text), *WITH_VECTORS, "--weights", "mini"], "trained with weights of checksum"),
         ([str(paths.record), str(tmp_path / "nothing.conll"), *WITH_BOTH], "nothing.conll: no such file"),
+        ([str(paths.record), str(tmp_path / "blank"), *WITH_BOTH], "blank: no example in it."),
+        ([str(paths.record), "/dev/null", *WITH_BOTH], "/dev/null: not a regular file."),
         ([str(tmp_path / "no.json"), str(text)], "no.json"),
         ([str(paths.record), str(tmp_path / "out")], "out: this file is read too, and would be overwritten."),
     ]
     (tmp_path / "out").write_text("Anna\n", encoding="utf-8")
+    (tmp_path / "blank").write_text("\n \n", encoding="utf-8")
     for (record_file, file, *more), message in cases:
         assert message in refused("predict", record_file, file, tmp_path / "out", *more)
     assert (tmp_path / "out").read_text(encoding="utf-8") == "Anna\n"

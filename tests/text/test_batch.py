@@ -24,3 +24,8 @@ def test_raw_text_is_cut_sentence_by_sentence():
     assert tokeniser("treebank")("I liked it. It was great! Mr. Smith didn't.") == [
         "I", "liked", "it", ".", "It", "was", "great", "!", "Mr.", "Smith", "did", "n't", ".",
     ]  # fmt: skip
+
+
+def test_a_batch_of_empty_texts_has_no_rows():
+    batch = Indexer(words=len, characters=Vocabulary("ab"), layers={})([(), ()])
+    assert batch.mask.shape == batch.words.shape == batch.spellings.shape == (2, 0)
