@@ -22,6 +22,7 @@ from elmo_bench.base.sources import MissingData
 from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.settings import FILES
 
 if TYPE_CHECKING:
     from elmo_bench.runner.prepare import Frozen
@@ -73,9 +74,10 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
 
     with suppress(Exception):  # a run that can be made needs no memo
         files = data_files(sources)
+        takes_files = any(options.keys() & {*FILES} for options in sources["encoder"]["contextual"].values())
         for encoder in frozen.encoders.values():
             own = getattr(encoder, "files", getattr(encoder, "inputs", None))
-            if own is None:
+            if own is None and (takes_files or encoder.parameters):
                 return
             # The names in the folders of an encoder's files count too.
             files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,6 +94,15 @@ def test_without_a_sound_memo_nothing_is_known(options, tmp_path, damage):
     for memo in (tmp_path / "cache" / "contents").iterdir():
         memo.write_bytes(damage)
     assert known(options) is None
+
+
+def test_an_encoder_that_takes_a_file_and_names_none_is_read_again(options):
+    sources = sources_of(*described(*options))
+    frozen = SimpleNamespace(encoders={"": SimpleNamespace(parameters=0)}, width=0)
+    for own, found in (({"kind": "names", "weights": "names.txt"}, None), ({"kind": "length"}, {"data": "1"})):
+        sources["encoder"]["contextual"] = {"": own}
+        remember(sources, {"data": "1"}, frozen, started=time.time() + 2 * SETTLED)
+        assert contents_of(sources) == found
 
 
 def test_a_sweep_starts_the_runs_that_are_not_finished(options, tmp_path, monkeypatch):
