@@ -278,7 +278,7 @@ def _check_new(key: str) -> None:
     if group not in ("task", "encoder", "mix"):  # and below are arguments of optimisers, heads and encoders
         return
     nodes = (OmegaConf.select(_choice(group, each, CONF)[0], above) or () for each in choices(group))
-    name, known = key.removeprefix(above).split(".")[1], {str(name) for node in nodes for name in node}
+    name, known = key.removeprefix(f"{above}.").partition(".")[0], {str(each) for node in nodes for each in node}
     if name not in known:
         raise UserError(f"+{key}: nothing reads it{guess(name, known)}. Remove the option.")
 

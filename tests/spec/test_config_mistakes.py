@@ -38,6 +38,7 @@ from elmo_bench.spec.config import compose, sweep
         ("+encoder.contextual.version=9", "+encoder.contextual.version=9: comes with the code"),
         ("+foo=1", "unknown option 'foo'"),
         ("+task.training.least_step=5", "least_step: nothing reads it (did you mean 'least_steps'?)"),
+        ("+task@x=ner", "+task: nothing reads it"),
         ("+encoder.pooling=mean", "+encoder.pooling: nothing reads it"),
         ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'max_train'?)"),
