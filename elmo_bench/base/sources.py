@@ -133,8 +133,8 @@ def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pa
             if matching := sorted(file for file in path.rglob(pattern) if file.is_file()):
                 return matching
             raise UserError(f"{path}: no {pattern} files in this folder. Put them there, or change data.root.")
-    for name in inside:
-        if (shipped := SHIPPED / f"{name}.xz").is_file():
+    for name, ending in ((name, ending) for name in inside for ending in (".xz", "")):
+        if (shipped := SHIPPED / f"{name}{ending}").is_file():
             if root is not None and (Path(root) / folder).is_dir():  # a copy of the data, of which a part is missing
                 note(f"not in {folder} of data.root, so the file of the package is read", name)
             return [shipped]

@@ -48,7 +48,7 @@ def _ledger(root: Path) -> Iterator[str]:
             problems.append(str(error))
     known = {run.record for run in runs}
     for path in sorted({*root.rglob("seed*.json")} - known):
-        if not any(problem.startswith(f"{path}: ") for problem in read.problems):
+        if not any(problem.startswith(f"{path}:") for problem in read.problems):
             problems.append(f"{path}: not where a run of a ledger is, so no table has it. Move it, or remove it.")
     yield f"{OK}{len(read.records):,} records"
     yield from (f"{WRONG}{problem}" for problem in problems)
@@ -97,7 +97,7 @@ def _outcomes(record: Record, paths: RunPaths) -> str:
         formula(record["formula"], record["spec"]["task"])
     except UserError as error:
         return f"{OK}{error}"
-    return f"{OK}outcomes of the items on dev and test add up to every figure"
+    return f"{OK}outcomes of the items on dev and test add up to the scores and counts"
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:

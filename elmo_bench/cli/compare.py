@@ -15,7 +15,7 @@ from elmo_bench.reporting.table import Line, gain_cells, make_table
 from elmo_bench.spec.config import reads_own_data
 
 POINTS = 2.0  # a difference that most people would like to see
-CHANGED = "an encoder with changes to it, once for each: --encoder elmo encoder.precision=bfloat16"
+CHANGED = "an encoder with changes of encoder.*, once for each: --encoder elmo encoder.precision=bfloat16"
 FAMILY = "p (Holm): adjusted for {} above. A report adjusts for all tests of its table 1, so its verdicts may differ."
 EPILOG = """Two encoders: the difference of the mean test scores, its interval over seeds and items, a verdict with the
 p-values of all tasks adjusted (Holm). Three or more: scores, and the mean rank with its interval (Holm over all pairs
@@ -32,6 +32,10 @@ def main(arguments: list[str]) -> int:
     command.add_argument("--suite", help="whose runs (default: the ledger's, if it has one)")
     command.add_argument("--size", help="of the heads: cpu or paper (default: the one that the runs have)")
     options = command.parse_intermixed_args(arguments)
+    for name, change in ((name, change) for name, *changes in options.encoder for change in changes):
+        if not (change.startswith("encoder.") and "=" in change):
+            why = "takes encoder.KEY=VALUE alone. Runs with other changes are in the report's table of all runs."
+            raise UserError(f"--encoder {name} {change}: {why}")
     encoders = [*options.names, *(", ".join([name, *sorted(changes)]) for name, *changes in options.encoder)]
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")

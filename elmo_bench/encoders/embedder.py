@@ -111,7 +111,7 @@ def mix_name(place: str, part: str) -> str:
 class Embedder(nn.Module):
     """Concatenates its parts, each of which may be None.
 
-    Its width is `dim` at the head's input and `output_dim` at the output of the head's first biRNN.
+    Its width is `dim` at the head's input and `output_dim` at the output of a biRNN in the head.
     mixes: by `mix_name` of their place and their encoder. layer_dims: the D of each encoder's layers. A single encoder
     has the name "".
     """
@@ -142,7 +142,7 @@ class Embedder(nn.Module):
         return torch.cat([*parts, *self._mixed("input", text)], dim=2)
 
     def output(self, text: TextBatch) -> Tensor:
-        """[B, T, output_dim], for the output of the head's first biRNN; output_dim is 0 for the place `input`."""
+        """[B, T, output_dim], for the output of a biRNN in the head; output_dim is 0 for the place `input`."""
         empty = torch.zeros(*text.mask.shape, 0, device=text.mask.device)
         return torch.cat(self._mixed("output", text) or [empty], dim=2)
 

@@ -16,7 +16,7 @@ from elmo_bench.ledger.schema import check
 
 SCHEMA: Literal[3] = 3
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
-NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again, or an item
+NEAR = 0.5  # points between the best of the dev curve and the score of the checkpoint that was loaded again, or a unit
 MANY, SOME = 100, 20  # wrong items that no two seeds have in common; SOME: if their dev curves are equal too
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
@@ -225,7 +225,7 @@ def _check_epochs(record: Any) -> None:
     if not 1 <= best <= min(run, len(record["layer_weights"]) or run):
         raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
     chosen, top, dev = curves["dev"][best - 1], max(curves["dev"]), record["scores"]["dev"]["overall"][main]
-    if chosen < top or abs(chosen - dev) > max(NEAR, 100 / max(1, record["data"]["counts"]["dev"])):
+    if chosen < top or abs(chosen - dev) > max(NEAR, 100 / max(1, _units(record, "dev"))):
         said = f"with dev {main} {chosen:.2f}; the best of its curve is {top:.2f}, the score of dev {dev:.2f}"
         raise UserError(f"record.epochs.best: {best}, {said}")
 
@@ -268,7 +268,7 @@ class Copies:
 
 
 def _wrong(record: Record) -> float:
-    """About how many items are wrong; 0 if that tells nothing: nothing is right, or one answer is always given."""
+    """About how many units are wrong; 0 if that tells nothing: nothing is right, or one answer is always given."""
     scores: Any = record["scores"]
     types = [item for split in scores.values() for item in split.get("by_type", {}).items()]
     answered = [(kind, own) for kind, own in types if any(own.get(key) for key in ("correct", "guessed", "excess"))]
@@ -278,5 +278,10 @@ def _wrong(record: Record) -> float:
     main = {split: own["overall"][record["metric"]] for split, own in scores.items()}
     if always or not any(main.values()):
         return 0
-    counts: Any = record["data"]["counts"]
-    return sum(counts[split] * (1 - score / 100) for split, score in main.items())
+    return sum(_units(record, split) * (1 - score / 100) for split, score in main.items())
+
+
+def _units(record: Any, split: str) -> float:
+    """The items of a split; the gold mentions where items are documents."""
+    types = record["scores"][split].get("by_type", {}).values()
+    return max((own["recall_den"] for own in types if "recall_den" in own), default=record["data"]["counts"][split])

@@ -145,11 +145,11 @@ def lanes(axes: Axes, names: Sequence[str]) -> None:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """At most six round numbers in a range, for a logarithmic axis; the range itself if it has less than two."""
+    """At most six round numbers in a range or just below, for a logarithmic axis; if there are not two, the range."""
     ticks: list[float] = []
     for digits in ((1, 2, 5), (1, 3), (1,)):
         powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-        ticks = [at for k in powers for digit in digits if low <= (at := float(f"{digit}e{k}")) <= high]
+        ticks = [at for k in powers for digit in digits if 0.9 * low <= (at := float(f"{digit}e{k}")) <= high]
         if len(ticks) <= MOST_TICKS:
             break
     return ticks[:: ceil(len(ticks) / MOST_TICKS)] if len(ticks) > 1 else [low, high]

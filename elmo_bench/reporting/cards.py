@@ -121,12 +121,13 @@ def worth(suite: str, cards: Sequence[Card]) -> Made:
         points.append((card.name, cells[SPEED].order, mean, (bounds[1] - bounds[0]) / 2 if bounds else nan))
     frame = pd.DataFrame(points, columns=["encoder", "tokens/s, best batch", f"points over {BASELINE} on test", "sd"])
     best, speed, most, _ = max(points[1:], key=lambda point: point[2])
-    of = groups[0].info.title if len(groups) == 1 else f"mean of {', '.join(group.task for group in groups)}"
+    of = groups[0].info.title if len(groups) == 1 else f"mean of {len(groups)} tasks"
     message = f"{best} gains most, {most:.1f} points ({of}), and reads {speed:,.0f} tokens/s; {BASELINE} reads "
     message += f"{points[0][1]:,.0f}"
     stem, title = f"{suite}-worth", f"{TITLE}: {of}, suite {suite}"
     passes = len(base.cost["tokens_per_second"]["1"])
-    note = NOTE.format(processor(base.cost["environment"]), passes, base.cost["tokens"])
+    note = f"Gains: {', '.join(group.info.title for group in groups)}. "
+    note += NOTE.format(processor(base.cost["environment"]), passes, base.cost["tokens"])
     return [make_table(stem, title, lines, notes=[note])], [chart(f"{stem}-speed", title, frame, message=message)]
 
 

@@ -7,7 +7,7 @@ from math import sqrt
 
 from elmo_bench.reporting.canvas import Made
 from elmo_bench.reporting.gains import Gain, Gains, adjusted
-from elmo_bench.reporting.groups import Group
+from elmo_bench.reporting.groups import Group, task_info
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import relative_reduction
 from elmo_bench.reporting.table import (
@@ -156,6 +156,9 @@ def _notes(
     known = name == experiment.encoder and all(one.group.task in experiment.values("task") for one in picked)
     if 0 < tested < planned and known:
         notes.append(f"Holm's adjustment is over the {tested} tests that have runs, of {planned} that are planned.")
+        run, suite = {one.group.task for one in picked}, picked[0].group.suite
+        absent = [task_info(task, suite).title for task in experiment.values("task") if task not in run]
+        notes += [f"No runs yet: {', '.join(absent)}."] * bool(absent)
     if found:
         least = f"such a test alone finds a true gain of {' and of '.join(found)} in 80 of 100 repetitions"
         notes.append(f"A tie does not show that there is no gain: {least}, and a smaller one more seldom.")

@@ -111,9 +111,11 @@ def _weights(experiment: Experiment, suite: str, encoder: str, mixes: list[Mix])
 
     title = f"Layer weights of {encoder}, suite {suite}"
     largest = [max(range(len(own)), key=lambda k, own=own: own[k].mean) for own in parts]  # type: ignore[misc]
-    top = max(sorted(set(largest)), key=largest.count)
+    count = max(map(largest.count, largest))
+    top = " and ".join(f"layer {k}" for k in sorted(set(largest)) if largest.count(k) == count)
     does = "gives the largest share" if shares else "weighs most"
-    message = f"{encoder}: layer {top} {does} in {largest.count(top)} of {len(mixes)} mixes"
+    each = "each " if " and " in top else ""
+    message = f"{encoder}: {top} {each}{does} in {count} of {len(mixes)} mixes"
     told = "; ".join(
         f"{name}: {', '.join(map(' '.join, zip(columns, own, strict=False)))}"
         for name, own in zip(names, texts, strict=True)

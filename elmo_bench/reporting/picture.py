@@ -78,8 +78,8 @@ def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Dra
             _share(right, at, "ours", gain.reduction or 0.0, colour=colour)
             if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
                 _share(right, at, "paper", share, colour=INK)
-        shades = "; pale: word vector, full: context" * bool(split)
-        below = f"points over {OVER} on test{shades}\nand the 95 % interval over seeds and items\n{left_out}"
+        shades, of_parts = "; pale: word vector, full: context" * bool(split), " (of the parts: table 1)" * bool(split)
+        below = f"points over {OVER} on test{shades}\nand the 95 % interval over seeds and items{of_parts}\n{left_out}"
         left.set_xlabel(below.strip())
         paper = "\n(the paper: on its data)" * (name == experiment.encoder)
         right.set_xlabel(f"error reduction, % of {OVER}'s gap to 100{paper}")

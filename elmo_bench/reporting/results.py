@@ -105,7 +105,7 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
     It has every percentage on test as a result. Times are seconds since 1970, as text.
     """
     spec, code, main = row.spec, record["environment"], record["metric"]
-    model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', row.name)}"
+    model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', row.label)}"
     data, time = f"{US}-{spec.suite}-{spec.task}", str(int(datetime.fromisoformat(record["created"]).timestamp()))
     identity = f"{data}/{model}/{time}/{UUID(record['attempt'])}"
     dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))

@@ -145,8 +145,9 @@ def _figure(
 
     The band is one standard deviation of the reference's seeds. Gains that are not converged are not drawn.
     """
+    prefix = "" if experiment.heading == "variant" else f"{experiment.heading} "
     every = [
-        (group, _name(experiment, pair), gain)
+        (group, prefix + _name(experiment, pair), gain)
         for group, own in picked
         for pair in own
         if (gain := gains.get(pair[1].anchor)) and gain.converged
@@ -161,9 +162,8 @@ def _figure(
     over, tested = experiment.over or str(experiment.reference), [gain for _, _, gain in every if gain.verdict]
     held = sum(gain.verdict != "tie" for gain in tested)
     group, name, most = max(every, key=lambda each: abs(each[2].mean))
-    where = name if experiment.heading == "variant" else f"{experiment.heading} {name}"
     said = f"{held or 'none'} of {len(tested)} differences from {over} held on dev; " if tested else ""
-    message = f"{experiment.caption}: {said}the largest is {signed(most.mean, 1)} points ({where}; {group.label()})"
+    message = f"{experiment.caption}: {said}the largest is {signed(most.mean, 1)} points ({name}; {group.label()})"
 
     def paint(axes: Axes) -> None:
         lanes(axes, [name for name, _ in lines])

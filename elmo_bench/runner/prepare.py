@@ -131,7 +131,7 @@ def build_head(spec: RunSpec, frozen: Frozen, lexicon: Lexicon, vocabulary: Mapp
     dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
     embedder = Embedder(words=words, characters=characters, mixes=mixes, layer_dims=dims)
     if not embedder.dim:
-        raise UserError("the head would see nothing: choose an encoder with words, or place=input")
+        raise UserError("the head's input would be empty: choose an encoder with words, or place=input")
     numbers = {key: value for key, value in spec.part("task.head").items() if key != "name"}
     head = task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
     if getattr(head, "embedder", None) is not embedder:

@@ -60,7 +60,7 @@ class Data(SuiteData):
         lines = (cells_of(line) for _, line in read_lines(path))
         rows = [cells for cells in lines if cells and cells[0] != BOUNDARY]
         tagged = sum(len(cells) > 1 and scheme_of([cells[-1:]]) is not None for cells in rows)
-        if 2 * tagged > len(rows) or (tagged and len({*map(len, rows)}) == 1):
+        if 2 * tagged > len(rows) or (tagged and len({*map(len, rows)}) == 1 and len(rows[0]) < 5):
             if len(rows[0]) == 3 and all(scheme_of([cells[1:2]]) for cells in rows):
                 note("gold is the last of three columns; where `predict` wrote them, that is its prediction", path)
             return read_file(path, columns=len(rows[0]))

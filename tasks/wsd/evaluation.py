@@ -75,7 +75,7 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
         if name:
             senses[name] = tuple(keys)
     if not senses:
-        raise UserError(f"{path}: no sense keys. Download the file again.")
+        raise UserError(f"{path}: no sense keys in it.")
     return senses
 
 

@@ -131,6 +131,22 @@ def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_rec
         copies.check(second)
 
 
+@pytest.mark.parametrize("mentions", [300, 30])
+def test_of_documents_the_mentions_are_counted(make_record, mentions):
+    """Of ten documents half are wrong, which is no proof; of so many mentions it may be."""
+    types = {"bcub": {"recall_num": 15, "recall_den": mentions}}
+    copies, scored = Copies(), {"overall": {"f1": 50.0}, "by_type": types}
+    for seed in (0, 1):
+        record = make_record(seed=seed, outcomes="0" * 64, scores={"dev": scored, "test": scored})
+        record["data"]["counts"] |= {"dev": 10, "test": 10}
+        record["curves"]["dev"] = [40.0 + seed, 50.0, 49.0]
+        if seed and mentions == 300:
+            with pytest.raises(UserError, match=r"^the same outcomes as seed 0 of "):
+                copies.check(record)
+        else:
+            copies.check(record)
+
+
 def test_outcomes_of_another_run_are_not_written(store_record, make_record):
     paths = store_record()
     before = paths.record.read_bytes()

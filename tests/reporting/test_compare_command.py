@@ -137,6 +137,13 @@ def test_a_copy_with_other_losses_and_another_attempt_is_no_second_seed(tmp_path
     assert "the same outcomes as seed 0" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("change", ["task.training.epochs=64", "glove"])
+def test_only_changes_of_the_encoder_are_taken(tmp_path, capsys, change):
+    fill(tmp_path, "ner", "glove elmo")
+    code, _, error = compare(tmp_path, capsys, "glove", "--encoder", "elmo", change)
+    assert code == 2 and f"--encoder elmo {change}: takes encoder.KEY=VALUE alone" in error
+
+
 def test_an_encoder_with_changes_is_given_word_by_word(tmp_path, capsys):
     fill(tmp_path, "ner", "glove", seeds=2)
     changed = {"encoder.contextual.stateful": True, "encoder.precision": "float16"}

@@ -55,4 +55,4 @@ def test_every_run_is_a_line_in_the_schema(tmp_path):
         assert (details["seed"], details["hash"]) == (str(record["seed"]), record["hash"])
     assert [log["model_info"]["name"] for log in logs] == ["elmo", "mybert, mix=last"]
     assert {log["source_metadata"]["source_type"] for log in logs} == {"evaluation_run"}
-    assert [log["model_info"]["id"] for log in logs] == ["elmo-bench/elmo", "elmo-bench/mybert"]
+    assert [log["model_info"]["id"] for log in logs] == ["elmo-bench/elmo", "elmo-bench/mybert_mix=last"]

@@ -79,7 +79,7 @@ def test_a_figure_of_variants_has_dots_in_a_band_and_says_how_many_differences_h
 
 
 def test_ticks_are_few_and_round():
-    assert log_ticks(107, 3424) == [200, 500, 1000, 2000]
+    assert log_ticks(107, 3424) == [100, 200, 500, 1000, 2000]
     assert log_ticks(0.01, 1) == [0.01, 0.03, 0.1, 0.3, 1]
     assert log_ticks(1, 1e8) == [1, 100, 1e4, 1e6, 1e8]
     assert log_ticks(110, 190) == [110, 190]

@@ -63,7 +63,7 @@ def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path, board):
     assert column(table, "gain over glove") == {"glove": "", "elmo": f"{wanted:+.2f}"}
     low, high = map(float, column(table, "95 %")["elmo"].replace("−", "-").split(" … "))
     assert low < wanted < high and abs((low + high) / 2 - wanted) < 0.01
-    assert "mybert" not in figure.alt and f"{wanted:.1f} points (mean of snli, ner)" in figure.message
+    assert "mybert" not in figure.alt and f"{wanted:.1f} points (mean of 2 tasks)" in figure.message
 
 
 @pytest.mark.parametrize("costs", [[], ["elmo"], ["glove"]])
