@@ -99,3 +99,11 @@ def test_layers_of_included_code_that_changed_are_not_read_again(included, tmp_p
         store.fill([("a", "b")])
         assert store.batch([("a", "b")]).tolist() == [[[[value], [value]]]]
     assert len([*(tmp_path / "layers").iterdir()]) == 2
+
+
+def test_layers_of_another_option_of_an_encoder_have_a_folder_of_their_own(tmp_path):
+    encoder = SimpleNamespace(layers=1, dim=2, checksum="c", device="cpu")
+    store = {"mode": "disk", "folder": tmp_path}
+    setups = [SimpleNamespace(encoders={"": {"kind": "random", "scale": scale}}, store=store) for scale in (1, 1, 2)]
+    first, again, other = (build_stores(setup, {"": encoder})[""]._folder for setup in setups)
+    assert first == again != other

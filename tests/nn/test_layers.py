@@ -44,6 +44,13 @@ def test_pooling_equals_each_text_by_itself(batch):
             torch.testing.assert_close(found[row], by_hand(x[row, :length]))
 
 
+def test_a_probe_standardises_every_number_of_a_vector():
+    x = torch.randn(20, 3, generator=torch.manual_seed(0))
+    probe, other = LinearProbe(3, 2), LinearProbe(3, 2)
+    other.load_state_dict(probe.state_dict())
+    torch.testing.assert_close(probe(x), other(1000 * x + 5), atol=1e-3, rtol=1e-3)
+
+
 def test_a_batch_of_one_word_is_trained_on_with_the_running_averages():
     probe = LinearProbe(3, 2)
     probe(5 + torch.randn(64, 3))

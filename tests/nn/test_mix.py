@@ -7,6 +7,7 @@ import torch
 
 from elmo_bench import ScalarMix
 from elmo_bench.base.errors import UserError
+from elmo_bench.encoders.embedder import Embedder, mix_name
 
 LAYERS = torch.arange(3.0).view(1, 3, 1, 1).expand(1, 3, 2, 4) + 1  # layer j is j + 1 everywhere
 MASK = torch.ones(1, 2, dtype=torch.bool)
@@ -41,6 +42,20 @@ def test_a_layer_that_is_not_there_is_one_line(given):
 def test_scalars_are_a_finite_number_for_each_layer(scalars):
     with pytest.raises(UserError, match="mix=fixed needs 3 numbers"):
         ScalarMix(3, kind="fixed", scalars=scalars)
+
+
+def mix_of(*scalars):
+    mix = ScalarMix(len(scalars), penalty=0.5)
+    with torch.no_grad():
+        mix.scalars.copy_(torch.tensor(scalars))
+    return mix
+
+
+def test_the_penalty_is_of_the_squares_of_every_mix():
+    assert mix_of(1.0, 2.0, 3.0).regularisation().item() == pytest.approx(7)
+    mixes = {mix_name("input", ""): mix_of(1.0, 2.0), mix_name("output", ""): mix_of(2.0, 2.0)}
+    both = Embedder(words=None, characters=None, mixes=mixes, layer_dims={"": 4})
+    assert both.regularisation().item() == pytest.approx(2.5 + 4)
 
 
 def test_a_report_has_the_mean_norms_of_what_evaluation_read_since_the_last_one():

@@ -9,7 +9,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.cli.compare import _power
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
-from elmo_bench.reporting.significance import Difference, Variance
+from elmo_bench.reporting.significance import Difference, Variance, holm
 from tests.reporting.ledgers import add, fill
 
 
@@ -93,6 +93,26 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
     assert re.search(r"For 2 points, about [\d,]+ of them and [\d,]+ times as many seeds would be needed\.$", line)
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     assert "\n## Your data: reviews\n" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_twice_the_points_are_four_times_the_items_and_seeds():
+    tested = SimpleNamespace(error=1.0, detectable=4.0, items=SimpleNamespace(df=99))
+    [line] = _power([SimpleNamespace(difference=tested)])
+    assert "about 400 of them and 4 times as many seeds" in line
+
+
+def test_p_of_two_tasks_is_adjusted_for_both(tmp_path, capsys):
+    for task, lift in (("ner", -0.04), ("sst5", -0.04)):
+        fill(tmp_path, task, "glove", seeds=3)
+        fill(tmp_path, task, "elmo", seeds=3, lift=lift)
+    _, table, _ = compare(tmp_path, capsys, "elmo", "glove")
+    adjusted = [float(cells(table, task)[5]) for task in ("ner", "sst5")]
+    alone = []
+    for task in ("ner", "sst5"):
+        fill(tmp_path / task, task, "glove", seeds=3)
+        fill(tmp_path / task, task, "elmo", seeds=3, lift=-0.04)
+        alone.append(float(cells(compare(tmp_path / task, capsys, "elmo", "glove")[1], task)[5]))
+    assert adjusted == pytest.approx(holm(alone), abs=0.002) and adjusted != alone
 
 
 def test_runs_that_differ_on_no_item_say_nothing_of_what_data_can_show():

@@ -11,6 +11,7 @@ from matplotlib.image import imread
 
 from elmo_bench.reporting import variants
 from elmo_bench.reporting.canvas import Drawing, chart, log_ticks, look
+from elmo_bench.reporting.curves import fractions
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import fill, stuck, today
@@ -24,6 +25,21 @@ def figures(tmp_path_factory, board):
         for fraction in (1.0, 0.1):
             fill(ledger, task, "glove elmo", seeds=2, train_fraction=fraction, **options)
     return {figure.stem: figure for figure in board(ledger).figures}
+
+
+def test_the_tests_of_all_learning_curves_are_one_family(tmp_path, compared):
+    for task in ("ner", "snli"):
+        for fraction in (1.0, 0.1):
+            fill(tmp_path, task, "glove elmo", seeds=3, train_fraction=fraction)
+    experiment = Experiment.load("figure1")
+    each, gain = compared()
+    families = []
+    for some in (each, [group for group in each if group.task == "snli"]):
+        tables, _ = fractions(experiment, "open", some, gain)
+        [table] = [table for table in tables if "-snli-" in table.stem]
+        at = table.columns.index("p (Holm)")
+        families.append([row[at].order for row in table.rows if row[at].text])
+    assert families[0] != families[1] and len(families[0]) == len(families[1]) == 2
 
 
 def test_long_names_are_whole(figures):

@@ -96,3 +96,8 @@ def test_each_seed_draws_its_own_subset():
     first, again, other = (training_fraction(whole, seed=seed, limit=50) for seed in (0, 0, 1))
     assert first == again
     assert {each.texts for each in first} != {each.texts for each in other}
+
+
+def test_small_data_of_the_users_own_are_read_until_there_are_enough_steps():
+    settings = {"task.training.least_steps": 1500, "task.training.epochs": 10, "task.training.batch": 32}
+    assert readings(SimpleNamespace(settings=settings), range(60)) == 80  # 10 epochs of 80 · 60 / 32 steps

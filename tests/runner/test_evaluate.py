@@ -9,7 +9,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.runner.data import build_data
-from elmo_bench.runner.evaluate import marks_of, rare_words, slice_outcomes
+from elmo_bench.runner.evaluate import _clusters, marks_of, rare_words, slice_outcomes
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.tasks.coref.conll import Document
 from elmo_bench.tasks.deprel.data import Sentence as Arcs
@@ -114,3 +114,16 @@ def test_marks_that_all_examples_have():
 def test_a_suite_without_vectors_is_one_line():
     with pytest.raises(UserError, match=r"^suite\.vectors: none\. Name static vectors, such as glove-6b"):
         prepare(*described("task=ner", "encoder=none", "encoder.words=null", "suite.vectors=null"))
+
+
+def test_items_of_one_group_are_drawn_together():
+    assert listed(_clusters([SimpleNamespace(group=name) for name in "bab"])) == {"cluster": [0, 1, 0]}
+
+
+def test_slices_are_by_the_vectors_of_the_suite_not_of_the_encoder(tmp_path):
+    """Else slices of two encoders would be of different items."""
+    for name, word in (("suite", "was"), ("encoder", "London")):
+        (tmp_path / f"{name}.txt").write_text(f"{word} 0.1 0.2\n", encoding="utf-8")
+    vectors = [f"{name}.vectors={tmp_path / name}.txt" for name in ("suite", "encoder")]
+    known = prepare(*described("task=ner", "encoder=glove", *vectors)).suite_vectors
+    assert known.lookup("was") is not None and known.lookup("London") is None

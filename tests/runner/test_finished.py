@@ -11,7 +11,7 @@ import pytest
 
 from elmo_bench.base.downloads import SETTLED
 from elmo_bench.ledger import RunPaths, run_hash, write_record
-from elmo_bench.runner import sweep
+from elmo_bench.runner import finished, sweep
 from elmo_bench.runner.finished import contents_of, remember, sources_of
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.sweep import plan
@@ -93,6 +93,26 @@ def test_without_a_sound_memo_nothing_is_known(options, tmp_path, damage):
     read(options)
     for memo in (tmp_path / "cache" / "contents").iterdir():
         memo.write_bytes(damage)
+    assert known(options) is None
+
+
+def test_after_a_change_of_a_reader_or_of_a_file_while_it_ran_nothing_is_known(options, monkeypatch):
+    read(options, started=0)
+    assert known(options) is None
+    read(options)
+    assert known(options)
+    monkeypatch.setattr(finished, "_code", lambda *folders: "other")
+    assert known(options) is None
+
+
+def test_a_file_that_was_added_is_seen(options, tmp_path):
+    text = "text,label\n" + "".join(f"text {n},{'xy'[n % 2]}\n" for n in range(40))
+    (folder := tmp_path / "own").mkdir()
+    (folder / "train.csv").write_text(text, encoding="utf-8")
+    options = ["task=classification", f"data.file={folder}", "encoder=none", *options[4:]]
+    read(options)
+    assert known(options)
+    (folder / "test.csv").write_text(text.replace("text ", "other "), encoding="utf-8")
     assert known(options) is None
 
 

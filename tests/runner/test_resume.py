@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ import torch
 from elmo_bench.__main__ import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner import prepare
+from elmo_bench.runner.train import _resume
 from elmo_bench.training.callbacks import Checkpoints
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
@@ -183,3 +185,14 @@ def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, stopped, elmo_run, capsys
     capsys.readouterr()
     assert result(run_small(tmp_path)) == result(elmo_run[1])
     assert f"starts anew ({path}: not a checkpoint, or damaged" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_cannot_be_gone_on_with_starts_anew_and_says_why(tmp_path, capsys):
+    ours, theirs = ({"weight": torch.zeros(size)} for size in (2, 3))
+    for name in ("last.ckpt", "best.ckpt"):
+        torch.save({"state_dict": theirs, "callbacks": {}}, tmp_path / name)
+    for stateful, why in ((True, "encoder.contextual.stateful=true"), (False, "written by another version")):
+        stores = {"": SimpleNamespace(encoder=SimpleNamespace(stateful=stateful))}
+        trained = SimpleNamespace(stores=stores, module=SimpleNamespace(state_dict=lambda: ours))
+        assert _resume(trained, tmp_path / "last.ckpt", "ner elmo") is None
+        assert why in " ".join(capsys.readouterr().err.split())

@@ -241,6 +241,13 @@ def test_a_split_is_repeatable_keeps_the_shares_of_labels_and_parts_no_group():
             assert abs(counts[label] - share * len(own)) <= 2, split  # one group
 
 
+def test_pairs_of_one_premise_stay_together():
+    pairs = [Labelled(((f"p{n // 2}",), (f"h{n}",)), "ab"[n % 2]) for n in range(100)]
+    splits = cut_missing({"train": pairs}, lambda each: each.gold)
+    premises = [{each.texts[0] for each in own} for own in splits.values()]
+    assert sum(map(len, premises)) == len(set().union(*premises)) == 50
+
+
 def test_shares_are_within_one_example_and_only_what_is_missing_is_cut():
     examples = labelled((str(n), label) for n, label in enumerate("a" * 37 + "b" * 11 + "c" * 7))
     for missing, other in (("dev", "test"), ("test", "dev")):

@@ -103,6 +103,7 @@ def test_curves_costs_and_mixes_by_epoch(tmp_path):
     assert history.curves["lr"] == [1, 0.5, 0.25, 0.125]
     assert history.curves["steps"] == [BATCHES] * 4
     assert history.best_epoch == 2
+    assert read_checkpoint(tmp_path / "best.ckpt")["epoch"] == 1  # counted from 0; of equal scores the first
     assert history.tokens == 4 * BATCHES * 2
     assert history.mixes == [{"input": Mix().report()}] * 4
     assert 0 < history.training.read()[0] < sum(history.curves["seconds"]) < history.whole.read()[0]
