@@ -12,8 +12,11 @@ import yaml
 
 from elmo_bench.__main__ import main
 from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import suite_tasks, task_yaml
 from tests.runs import DATA, ROOT, described
+
+SUITES = ("open", "paper")
 
 
 def page(name):
@@ -60,6 +63,18 @@ def test_pages_say_of_elmo_mini_what_its_card_says():
     for name in ("README.md", "docs/index.md", "docs/limits.md"):
         text = page(name)
         assert f"{parameters:.1f} M parameters" in text and f"{tokens:.0f} M tokens" in text, name
+    limits = page("elmo_bench/reporting/page/words.j2")
+    assert (round(93.6 / parameters), round(800 / tokens)) == (8, 10)  # the paper's, as docs/limits.md has them
+    assert "an eighth of the parameters of the paper's, a tenth of the text, and 2.3 passes" in limits
+    assert re.search(r"([\d.]+) passes over the text", card)[1] == "2.29"
+
+
+def test_readme_counts_the_runs_of_table1_and_the_pairs_of_inference():
+    assert f"makes table 1 of all six tasks, {len(plan(['experiment=table1']).runs)} runs." in page("README.md")
+    card = page("tasks/snli/README.md")
+    ours, theirs = (int(re.search(rf"^\| {suite} .*\| ([\d,]+) /", card, re.M)[1].replace(",", "")) for suite in SUITES)
+    for name in ("README.md", "tasks/snli/README.md", "conf/task/snli.yaml"):
+        assert f"{100 * ours / theirs:.1f} % as many" in page(name), name
 
 
 def test_cards_count_the_cases_that_official_scorers_scored():
