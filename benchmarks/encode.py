@@ -62,7 +62,7 @@ def compare(
     print(f"the peer's layers: standard deviation {torch.cat([x.flatten() for x in wanted]).std():.2f}", end="")
     differences = {}
     for precision, side in ours.items():
-        worst, rms = sides.worst_and_rms(side.fresh().encode(sentences), wanted)
+        worst, rms = sides.worst_and_rms(side.fresh([sentences]).encode(sentences), wanted)  # of replayed graphs
         differences[precision] = {"worst": worst, "rms": rms}
         print(f"; {precision} differs by at most {worst:.1e} (rms {rms:.1e})", end="")
     print()

@@ -4,15 +4,16 @@
 
 Steps, each a process of its own whose last lines are kept: tests; `original` in every precision against AllenNLP
 (`--peer`, see `encode.py`) and one sentence at a time against our reference; a network of MiniLM's shape through `hf`
-and through plain transformers; steps of pretraining; named entities and inference at the paper's sizes, two runs on the
-card at once, with random weights of the original's shape, whose records and ends of logs are kept. A step that does not
-end in its share of the time left is stopped, and says so; the others go on.
+and through plain transformers; the share of each kernel in encoding and in training steps of heads; steps of
+pretraining; named entities and inference at the paper's sizes, two runs on the card at once, with random weights of the
+original's shape, whose records and ends of logs are kept. A step that does not end in its share of the time left is
+stopped, and says so; the others go on. Where AllenNLP cannot be imported, our reference takes its place.
 
 A machine without a network, where torch, transformers and lightning are installed, needs the wheels of hydra-core,
 omegaconf, antlr4-python3-runtime, pytorch-crf, seqeval, orjson, pydantic, pydantic-core, annotated-types,
 typing-inspection and, for the peer, allennlp, in a folder that PYTHONPATH names too. A tree that travels can leave
-behind results/, docs/, elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors and all of
-elmo_bench/data but wnut17 and snli.
+behind results/, docs/, elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors and
+elmo_bench/data/{ud_ewt,wsd}.
 """
 
 import argparse
@@ -30,14 +31,18 @@ from pathlib import Path
 from typing import Any
 
 import gemm
+import heads
 import random_weights
 import torch
+from lightning_fabric.utilities import move_data_to_device
 
+from elmo_bench import ElmoEncoder
 from elmo_bench.encoders.hf import HfEncoder
 
 HERE = Path(__file__).resolve().parent
 TAIL = 40  # lines of a step's output
 ROUNDS, BATCH = 3, 128
+HEADS, STEPS = ("ner", "snli", "srl", "squad"), 8  # whose data ship; half of the steps warm up
 
 
 def minilm(folder: Path) -> Path:
@@ -77,6 +82,39 @@ def transformer(sentences: Sequence[Sequence[str]], folder: Path) -> dict[str, A
     return figures
 
 
+def profiled(weights: Path, sentences: Sequence[Sequence[str]]) -> None:
+    """Print the share of each kernel in bfloat16 encoding, and in some training steps of heads at the paper's sizes."""
+    encoder = ElmoEncoder(weights=str(weights), precision="bfloat16", device="cuda")
+    for _ in range(3):  # then every graph is captured
+        encoder.encode(sentences)
+    print("encoding", kernels(lambda: encoder.encode(sentences)), sep="\n", flush=True)
+    for task in HEADS:
+        training = heads.Steps([f"task={task}", "data.max_train=640", *sizes(weights)], STEPS)
+        training.module.to("cuda")
+        training.dataset = [move_data_to_device(training.dataset[batch], "cuda") for batch in training.batches]
+        training.batches = [*range(STEPS)]
+
+        def some(training: heads.Steps = training) -> None:
+            with torch.autocast("cuda", torch.bfloat16):
+                for _ in range(STEPS // 2):
+                    training.step()
+
+        some()
+        print(task, kernels(some), sep="\n", flush=True)
+
+
+def kernels(call: Callable[[], object]) -> str:
+    """The longest kernels of a call, and what the processor waits for."""
+    with torch.profiler.profile() as profiler:
+        call()
+    return profiler.key_averages().table(sort_by="self_cuda_time_total", row_limit=15, max_name_column_width=60)
+
+
+def sizes(weights: Path) -> list[str]:
+    """Options of runs at the paper's sizes."""
+    return ["suite=open", "size=paper", "trainer=gpu", "encoder=elmo", f"encoder.weights={weights}"]
+
+
 def seconds(call: Callable[[], object]) -> float:
     """What a call takes on the GPU."""
     start = gemm.now("cuda")
@@ -90,18 +128,24 @@ def steps(folder: Path, args: argparse.Namespace) -> dict[str, tuple[float, list
     bench, text = [sys.executable, "benchmarks/encode.py", "--device", "cuda"], ["--sentences", str(args.sentences)]
     first, peer = [*bench, "--shapes", "original", *text], str(args.peer or "none")
     many, one = ["--count", "8000", "--batches", "64"], ["--count", "1024", "--batches", "1"]
-    all_of = "float32,bfloat16,tf32"
-    sizes = ["suite=open", "size=paper", "trainer=gpu", "encoder=elmo", f"encoder.weights={folder / 'original'}"]
+    all_of, again = "float32,bfloat16,tf32", [sys.executable, __file__, str(args.out), *text, "--only"]
+
+    def kept(step: str) -> list[str]:
+        return ["--json", str(args.out / f"{step}.json")]
+
     ledger = [f"ledger={folder / 'runs'}", "logger=none", "launcher.jobs=2", f"launcher.logs={folder / 'logs'}"]
     return {
         "tests": (0.1, [sys.executable, "-m", "pytest", "-o", "filterwarnings=default", "-m", "", "-k", "gpu",
                         "tests/elmo", "tests/pretraining"]),
-        "encode": (0.2, [*first, *many, "--precision", all_of, "--rounds", "3", "--peer", peer]),
-        "one": (0.1, [*first, *one, "--precision", "float32,bfloat16", "--rounds", "3", "--peer", "none"]),
-        "transformer": (0.1, [sys.executable, __file__, str(args.out), *text, "--only", "transformer"]),
+        "encode": (0.2, [*first, *many, "--precision", all_of, "--rounds", "3", "--peer", peer, *kept("encode")]),
+        "one": (0.1, [*first, *one, "--precision", "float32,bfloat16", "--rounds", "3", "--peer", "none",
+                      *kept("one")]),
+        "transformer": (0.05, [*again, "transformer"]),
+        "profile": (0.1, [*again, "profile", "--weights", str(folder / "original")]),
         "pretrain": (0.1, [sys.executable, "benchmarks/pretrain.py", str(args.sentences), "--shape", "wide",
                            "--device", "cuda", "--cells", "32768", "--bfloat16"]),
-        "runs": (0.4, [sys.executable, "-m", "elmo_bench", "sweep", "task=ner,snli", *sizes, *ledger]),
+        "runs": (0.35, [sys.executable, "-m", "elmo_bench", "sweep", "task=ner,snli", *sizes(folder / "original"),
+                        *ledger]),
     }  # fmt: skip
 
 
@@ -127,6 +171,7 @@ def main() -> None:
     parser.add_argument("--peer", type=Path, help="a Python that can import AllenNLP's wheel")
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--only", nargs="+", help="names of steps")
+    parser.add_argument("--weights", type=Path, help="of the step profile alone: a biLM of the original's shape")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
@@ -136,8 +181,18 @@ def main() -> None:
 
             print(json.dumps(transformer(sides.read_sentences(args.sentences, 8000), minilm(Path(name)))))
             return
-        waiting = {step: own for step, own in steps(Path(name), args).items() if not args.only or step in args.only}
+        if args.only == ["profile"] and args.weights:
+            import sides
+
+            profiled(args.weights, sides.read_sentences(args.sentences, 8000))
+            return
         end = time.monotonic() + 60 * args.minutes
+        test = [args.peer, "-c", "import allennlp_elmo"]
+        if args.peer and subprocess.run(test, cwd=HERE / "peer", check=False).returncode:
+            results["peer"] = f"{args.peer} cannot import AllenNLP: compared with our reference"
+            print(results["peer"], flush=True)
+            args.peer = None
+        waiting = {step: own for step, own in steps(Path(name), args).items() if not args.only or step in args.only}
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}  # what a stopped step has measured is kept
         while waiting:
             step, (share, command) = next(iter(waiting.items()))

@@ -9,11 +9,11 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
-from torch.backends import cudnn
 
 from elmo_bench.base.errors import UserError
 
 BYTES = 128 * 2**20  # of remembered word vectors
+BFLOAT16 = 8, 0  # the compute capability from which GPUs multiply in bfloat16 and TF32
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -29,8 +29,7 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     @wraps(function)
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         plain = torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
-        exact = cudnn.flags(enabled=cudnn.enabled, deterministic=cudnn.deterministic, allow_tf32=False)
-        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], exact, float32_products("ieee"):
+        with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], float32_products("ieee"):
             return function(*arguments, **named)
 
     return call
@@ -38,10 +37,15 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
 @contextmanager
 def float32_products(precision: str) -> Iterator[None]:
-    """Products of float32 matrices are exact with `ieee`, and TF32 on a GPU with `tf32`, whatever was set before."""
-    places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+    """Products of float32 matrices are exact with `ieee`, and TF32 on a GPU with `tf32`, whatever was set before.
+
+    Convolutions are always exact.
+    """
+    backends: Any = torch.backends
+    places = backends.cuda.matmul, backends.mkldnn.matmul, backends.cudnn.conv, backends.cudnn.rnn
     before = [place.fp32_precision for place in places]
-    places[0].fp32_precision, places[1].fp32_precision = precision, "ieee"
+    for place, own in zip(places, (precision, "ieee", "ieee", "ieee"), strict=True):
+        place.fp32_precision = own
     try:
         yield
     finally:
@@ -56,6 +60,11 @@ def device_named(name: str) -> torch.device:
         if device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < torch.cuda.device_count()):
             return device
     raise UserError(f"device={name}: no such device here. Use cpu, or cuda where there is a GPU.")
+
+
+def multiplies_bfloat16(device: torch.device | str) -> bool:
+    """Whether a GPU multiplies in bfloat16 and TF32."""
+    return torch.cuda.get_device_capability(device) >= BFLOAT16
 
 
 def described(encoder: Any, weights: str) -> str:

@@ -160,7 +160,8 @@ class LayerStore:
             try:
                 with suppress(FileNotFoundError):  # another process that needs the room removed what was being written
                     write_layers(path, computed, max_bytes=self.max_gb * 1e9)
-                self._look_up(path, sentences)
+                if self._memory.type == "cpu":  # mapped, so that they take no memory of the process
+                    self._look_up(path, sentences)
             except UserError as error:
                 if self.mode == "disk":
                     raise
@@ -235,7 +236,7 @@ def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) 
 def _free(device: torch.device) -> float:
     """The bytes that this run can still take of a GPU; `launcher.jobs` gives each run a share."""
     free, total = torch.cuda.mem_get_info(device)
-    share = torch.cuda.get_per_process_memory_fraction(device) * total
+    share = torch.cuda.get_per_process_memory_fraction(device.index) * total  # it refuses a device without a number
     return min(free, share - torch.cuda.memory_reserved(device))
 
 

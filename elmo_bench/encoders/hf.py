@@ -18,7 +18,7 @@ from elmo_bench.base.machine import parallel_map
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.batches import check_tokens
-from elmo_bench.elmo.frozen import described, device_named, frozen
+from elmo_bench.elmo.frozen import described, device_named, frozen, multiplies_bfloat16
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
@@ -59,6 +59,9 @@ class HfEncoder:
         self.model, self.tokeniser = load_model(self.folder)
         self.device, self.name = device_named(device), weights
         on_gpu = self.device.type == "cuda"
+        if on_gpu and precision != "float32" and not multiplies_bfloat16(self.device):
+            card = torch.cuda.get_device_name(self.device)
+            raise UserError(f"encoder.contextual.precision={precision}: {card} cannot multiply in it. Choose float32.")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true" if on_gpu else "false")  # a GPU would wait for one core
         self.model.eval().requires_grad_(False).to(self.device, PRECISIONS[precision])
         with reading(weights, "a transformer with layers of one width", ""):

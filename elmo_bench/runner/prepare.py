@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.notes import note, noted
+from elmo_bench.elmo.frozen import multiplies_bfloat16
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.embedder import PLACES, Embedder, LearnedWords, StaticWords, mix_name
@@ -183,6 +184,10 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
     """Read data, encoder and vectors. Raises UserError for bad data or weights, and for a GPU that is missing."""
     if setup.device == "cuda" and not torch.cuda.is_available():
         raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
+    precision = spec.settings["trainer.precision"]
+    if setup.device == "cuda" and precision != "32-true" and not multiplies_bfloat16("cuda"):
+        card = torch.cuda.get_device_name()
+        raise UserError(f"trainer.precision={precision}: {card} cannot multiply in it; use trainer.precision=32-true")
     with noted() as notes:
         data = build_data(spec, setup)
         splits = read_splits(data, spec, setup)

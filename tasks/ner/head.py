@@ -89,7 +89,7 @@ class ConstrainedCrf(CRF):
     def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """Summed over the batch: emissions [B, T, K], tags [B, T], mask [B, T] -> scalar."""
         with torch.autocast(emissions.device.type, enabled=False):
-            if self.num_tags <= WIDE:
+            if self.num_tags <= WIDE and not emissions.is_cuda:  # pytorch-crf waits for a GPU at every token
                 return -super().forward(emissions.float(), tags, mask, reduction="sum")
             emissions, inside = emissions.float(), mask.float()
             emitted = (emissions.gather(2, tags[:, :, None])[:, :, 0] * inside).sum()
@@ -101,9 +101,11 @@ class ConstrainedCrf(CRF):
 
     def best_tags(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
         """The best allowed tag sequence of each sentence; memory grows with K², not with the sentences."""
-        constrained = {name: value + getattr(self, f"{name}_penalty") for name, value in self.named_parameters()}
+        constrained = {
+            name: (value + getattr(self, f"{name}_penalty")).cpu() for name, value in self.named_parameters()
+        }
         rows = max(1, PAIRS_AT_ONCE // self.num_tags**2)
-        pools = zip(emissions.float().split(rows), mask.split(rows), strict=True)
+        pools = zip(emissions.float().cpu().split(rows), mask.cpu().split(rows), strict=True)
         return [path for pool in pools for path in functional_call(self, constrained, pool)]
 
     def forward(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:  # type: ignore[override]
@@ -115,18 +117,21 @@ def log_sum_of_paths(emissions: Tensor, mask: Tensor, starts: Tensor, transition
     """Log of the summed exponential scores of all paths: [B, T, K], [B, T], [K], [K, K], [K] -> [B].
 
     A step is a matrix product of exponentials, whose largest is 1, so that memory grows with K² + B·T·K. Where scores
-    are too far apart for float32, a step takes the logarithm of each sum.
+    are too far apart for float32, a step takes the logarithm of each sum. With few tags all pairs are kept.
     """
     highest = transitions.detach().max(dim=0).values  # K, of the transitions to each tag
     weights = (transitions - highest).exp()  # KK
     score = starts + emissions[:, 0]  # BK
     for place in range(1, emissions.shape[1]):
-        top = score.detach().max(dim=1, keepdim=True).values  # B1
-        sums = (score - top).exp() @ weights  # BK
-        if sums.min() > LEAST:
-            reached = sums.log() + top + highest
+        if len(transitions) <= WIDE:  # nothing here waits for a GPU
+            reached = (score[:, :, None] + transitions).logsumexp(dim=1)  # BK
         else:
-            reached = checkpoint(_step, score, transitions, use_reentrant=False)
+            top = score.detach().max(dim=1, keepdim=True).values  # B1
+            sums = (score - top).exp() @ weights  # BK
+            if sums.min() > LEAST:
+                reached = sums.log() + top + highest
+            else:
+                reached = checkpoint(_step, score, transitions, use_reentrant=False)
         score = torch.where(mask[:, place, None], reached + emissions[:, place], score)
     return torch.logsumexp(score + ends, dim=1)
 

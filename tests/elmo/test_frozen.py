@@ -9,9 +9,12 @@ import pytest
 import torch
 
 from elmo_bench import Elmo, ElmoEncoder, batch_to_ids
+from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.frozen import frozen
+from elmo_bench.encoders import hf
+from elmo_bench.runner.prepare import prepare
 from tests.elmo.recorded import elmo
-from tests.runs import GOLDEN
+from tests.runs import GOLDEN, described
 
 SENTENCES = [["A", "first", "sentence", "of", "six", "."], ["Two", "words"]]
 OTHERS = [["Words", "that", "none", "has", "seen", "yet", "."], ["Some", "more"]]
@@ -35,6 +38,33 @@ def test_autocast_leaves_what_is_frozen_or_without_gradients_as_it_is(requires_g
     assert with_gradients.dtype == torch.float32
     torch.testing.assert_close(with_gradients, exact, atol=0.2 if requires_grad else 0, rtol=0)
     with_gradients.sum().backward()
+
+
+@pytest.mark.parametrize("given", ["ieee", "tf32"])
+def test_torchs_settings_of_float32_are_exact_inside_and_restored(given):
+    backends = torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
+    before = [each.fp32_precision for each in backends]
+    try:
+        for each in backends:
+            each.fp32_precision = given
+        assert frozen(lambda: [each.fp32_precision for each in backends])() == ["ieee"] * 3
+        assert [each.fp32_precision for each in backends] == [given] * 3
+    finally:
+        for each, earlier in zip(backends, before, strict=True):
+            each.fp32_precision = earlier
+
+
+def test_a_card_that_cannot_multiply_in_bfloat16_is_one_line(monkeypatch, tiny_bert):
+    for name, value in (
+        ("is_available", True), ("get_device_capability", (7, 5)), ("get_device_name", "Tesla T4"), ("device_count", 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    with pytest.raises(UserError, match=r"^precision=bfloat16: Tesla T4 cannot multiply in it"):
+        ElmoEncoder(weights=str(GOLDEN), precision="bfloat16", device="cuda")
+    with pytest.raises(UserError, match=r"^encoder.contextual.precision=bfloat16: Tesla T4 cannot multiply in it"):
+        hf.load(weights=str(tiny_bert), precision="bfloat16", device="cuda")
+    with pytest.raises(UserError, match=r"^trainer.precision=bf16-mixed: Tesla T4 cannot multiply in it"):
+        prepare(*described("task=ner", "encoder=glove", "trainer=gpu"))
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])

@@ -112,3 +112,14 @@ def test_an_encoder_that_gives_no_vector_for_each_token_is_refused(store):
     layers.encoder.encode = lambda texts: [torch.zeros(2, len(words) - 1, 8) for words in texts]
     with pytest.raises(UserError, match=r"^WordEncoder: encode gives .*float32 \[2, \d+, 8\] for a sentence"):
         layers.batch(TEXTS[:8])
+
+
+def test_half_of_a_runs_share_of_a_card_is_counted_without_a_card(monkeypatch):
+    """torch's own function is called: it refuses a device without a number, which encoders have."""
+    for place, name, value in (
+        (torch.cuda.memory, "_lazy_init", None), (torch.cuda, "current_device", 0),
+        (torch.cuda, "mem_get_info", (60, 80)), (torch._C, "_cuda_getMemoryFraction", 0.25),
+        (torch.cuda, "memory_reserved", 5),
+    ):  # fmt: skip
+        monkeypatch.setattr(place, name, lambda *_, value=value: value, raising=False)
+    assert cache._free(torch.device("cuda")) == cache._free(torch.device("cuda:0")) == 15  # 80 / 4 - 5

@@ -10,7 +10,7 @@ import torch
 from torchcrf import CRF
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.tasks.ner.head import ConstrainedCrf, check_memory
+from elmo_bench.tasks.ner.head import ConstrainedCrf, check_memory, log_sum_of_paths
 
 LABELS = 4
 
@@ -72,6 +72,14 @@ def test_the_loss_is_brute_force_log_sum_exp_over_all_paths(crf):
         everything = torch.logsumexp(torch.stack([score(crf, emissions[row], path) for path in paths]), dim=0)
         expected += (everything - score(crf, emissions[row], tags[row, :length].tolist())).item()
     assert crf.negative_log_likelihood(emissions, tags, mask).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_loss_that_never_waits_for_a_gpu_is_pytorch_crfs(crf):
+    """With few tags; a GPU takes this one."""
+    crf, *_ = crf
+    emissions, mask = emissions_and_mask()
+    found = log_sum_of_paths(emissions, mask, crf.start_transitions, crf.transitions, crf.end_transitions)
+    torch.testing.assert_close(found, crf._compute_normalizer(emissions.transpose(0, 1), mask.T))
 
 
 @pytest.mark.parametrize(("scale", "spread"), [(1.0, 1.0), (100.0, 1.0), (1.0, 100.0), (50.0, 50.0)])

@@ -17,6 +17,7 @@ from torch import Tensor
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import used
+from elmo_bench.elmo.frozen import multiplies_bfloat16
 from elmo_bench.elmo.kernels import packed
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.kernels.graphs import GraphBiLM
@@ -24,7 +25,6 @@ from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.options import BiLMOptions
 
 PRECISIONS = ("float32", "bfloat16", "int8", "tf32")
-BFLOAT16 = 8, 0  # the compute capability from which GPUs multiply in bfloat16 and TF32
 
 
 class Network(Protocol):
@@ -70,7 +70,7 @@ def fastest(bilm: BiLM, *, precision: str = "float32", device: str = "cpu") -> N
 def _on_gpu(bilm: BiLM, precision: str, device: str) -> Network:
     if precision == "int8":
         raise UserError(f"precision=int8 runs on a CPU with oneDNN, not on {device}. Choose float32 or bfloat16.")
-    if precision != "float32" and torch.cuda.get_device_capability(device) < BFLOAT16:
+    if precision != "float32" and not multiplies_bfloat16(device):
         raise UserError(
             f"precision={precision}: {torch.cuda.get_device_name(device)} cannot multiply in it. Choose float32."
         )
