@@ -108,7 +108,8 @@ def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
     config = compose(
         "config",
         [f"task={task}", f"encoder={encoder}", "suite=open", f"data.root={root}", f"data.max_train={examples}",
-         "task.training.epochs=2", "trainer.threads=1", "logger=none"],
+         "task.training.epochs=2", "trainer.threads=1", "logger=none",
+         "store=ram"],  # layers of an earlier run would hide a change of the encoder
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, quiet():
         prepared = prepare(RunSpec.of(config), Setup.of(config))

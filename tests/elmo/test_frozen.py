@@ -142,3 +142,14 @@ def test_threads_leave_the_users_choice_as_it_was():
 def test_a_series_of_pandas_is_read_in_its_order():
     encoder, texts = ElmoEncoder(weights=str(GOLDEN)), pd.Series(SENTENCES, index=[1, 0])
     assert all(map(torch.equal, encoder.encode(texts), encoder.encode(SENTENCES)))
+
+
+def test_a_full_memory_of_words_starts_over_and_gives_the_same_vectors():
+    calls = [["a", "b", "c"], ["b", "c", "d", "e"], ["a", "e"]]
+    encoder = ElmoEncoder(weights=str(GOLDEN))
+    expected = [encoder.vectors(words) for words in calls]
+    encoder.to("cpu")
+    encoder.vectors.limit = 4
+    for words, wanted in zip(calls, expected, strict=True):
+        torch.testing.assert_close(encoder.vectors(words), wanted, atol=2e-6, rtol=0)
+        assert len(encoder.vectors._rows) <= 4

@@ -133,3 +133,12 @@ def test_a_vector_depends_on_its_sentence_alone_and_on_no_number_of_cores():
         alone = encoder.encode([sentences[number]])[0]
         assert alone.shape == (encoder.layers, len(sentences[number]), encoder.dim)
         torch.testing.assert_close(together[1][number], alone, atol=1e-5, rtol=1e-6)
+
+
+@torch.no_grad()
+def test_few_rows_of_many_steps_are_read_in_pieces(monkeypatch):
+    bilm, arguments = random_bilm(TANH).eval().requires_grad_(False), inputs(3, 11)
+    expected, expected_last = BatchedBiLM(bilm).contextual(*arguments)
+    monkeypatch.setattr(packed, "ROWS_AT_ONCE", 12)  # four steps at a time
+    found, last = packed.PackedBiLM(bilm, "float32").contextual(*arguments)
+    torch.testing.assert_close([*found, *last], [*expected, *expected_last], atol=2e-6, rtol=0)

@@ -11,6 +11,8 @@ from elmo_bench.encoders.hf import HfEncoder
 transformers = pytest.importorskip("transformers")
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 
+from elmo_bench.encoders.hf_words import _parts  # noqa: E402
+
 LINES = ["Anna lives here .", "the story of a river", "it's a dog and a bird , she saw 3.5 cats in the U.S. !"] * 30
 MARKS = ["<pad>", "<s>", "</s>", "<unk>", "<mask>"]
 LLAMA3 = (
@@ -155,3 +157,10 @@ def test_the_configuration_chooses_no_attention(tmp_path, monkeypatch, encoders,
     assert encoder.model.config._attn_implementation == "sdpa"
     assert {*asked} <= {"sdpa", "eager"}
     torch.testing.assert_close(encoder.encode([WORDS])[0], encoders["gpt2"].encode([WORDS])[0])
+
+
+def test_every_part_of_a_long_text_is_between_the_markers():
+    """1 and 2 are the markers; the second of four words has two pieces."""
+    found = list(_parts([1, 10, 20, 21, 30, 40, 2], [None, 0, 1, 1, 2, 3, None], 4, 5, "first"))
+    assert [part.ids for part in found] == [[1, 10, 2], [1, 20, 21, 2], [1, 30, 40, 2]]
+    assert [sorted(part.chosen) for part in found] == [[(1, 0)], [(1, 0)], [(1, 0), (2, 1)]]

@@ -6,7 +6,7 @@ import torch
 
 from elmo_bench.encoders.embedder import HIDDEN, LearnedWords, StaticWords
 from elmo_bench.encoders.static import StaticVectors
-from elmo_bench.text.vocabulary import UNKNOWN
+from elmo_bench.text.vocabulary import PADDING, UNKNOWN
 
 KNOWN = ["the", "cat", "dog", "unread"]
 WORDS = ["the", "zyx", "Cat", "qqq", "www"]  # the first two occur twice or more; the last two have no vector
@@ -61,3 +61,10 @@ def test_words_that_occur_once_are_hidden_half_of_the_time_in_training_alone(vec
             hidden = (words.train()(rows) == unknown).all(dim=2).float().mean().item()
             assert hidden == pytest.approx(HIDDEN if word in once else 0, abs=0.04), word
             assert not (words.eval()(rows) == unknown).all(dim=2).any()
+
+
+def test_learned_vectors_start_with_uniform_numbers_and_zeros_for_padding():
+    torch.manual_seed(0)
+    table = LearnedWords([f"w{number}" for number in range(500)], 12, repeated=9).table.weight
+    assert 0.49 < table.abs().max() <= 0.5  # the root of 3 / 12
+    assert not table[PADDING].any()

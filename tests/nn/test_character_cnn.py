@@ -2,6 +2,7 @@
 
 import torch
 
+from elmo_bench.nn import character_cnn
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.text.vocabulary import Vocabulary
 
@@ -26,3 +27,14 @@ def test_characters_equal_plain_modules_word_by_word():
     torch.testing.assert_close(found, plain, atol=1e-10, rtol=0)
     ours, theirs = (torch.autograd.grad((y * weights).sum(), list(cnn.parameters())) for y in (found, plain))
     torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=0)
+
+
+def test_blocks_of_words_have_the_values_and_gradients_of_the_whole(monkeypatch):
+    torch.manual_seed(0)
+    cnn = character_cnn.CharacterCnn(Vocabulary("abcdefgh"), dim=5, filters=[[3, 7]]).double()
+    rows, found = torch.randint(1, 10, (7, 9)), []
+    for characters in (character_cnn.AT_ONCE, 18):  # two words at a time
+        monkeypatch.setattr(character_cnn, "AT_ONCE", characters)
+        y = cnn(rows)
+        found.append([y, *torch.autograd.grad(y.square().sum(), list(cnn.parameters()))])
+    torch.testing.assert_close(*found)

@@ -97,3 +97,10 @@ def test_variational_dropout_has_one_mask_a_sequence():
     assert (dropped == dropped[:, :1]).all()
     assert not (dropped[0, 0] == dropped[1, 0]).all()
     assert dropped.mean().item() == pytest.approx(1, abs=0.2)
+
+
+def test_a_probe_reads_small_numbers_as_it_reads_large_ones():
+    x = torch.randn(20, 3, generator=torch.manual_seed(0))
+    probe, other = LinearProbe(3, 2), LinearProbe(3, 2)
+    other.load_state_dict(probe.state_dict())
+    torch.testing.assert_close(other(1e-3 * x), probe(x), atol=0.02, rtol=0.02)

@@ -192,3 +192,17 @@ def test_escapes_are_undone_as_in_every_other_reader(tmp_path):
     vocabulary = TargetVocabulary.of(Counter({"c\t": 2, "a\xa0b": 1}), 2, sentences=1)
     vocabulary.write(tmp_path / "vocabulary.txt")
     assert TargetVocabulary.read(tmp_path / "vocabulary.txt") == vocabulary
+
+
+def test_every_pass_and_every_seed_has_an_order_of_its_own(corpus):
+    text = encode(corpus, 7)
+    orders = [
+        tuple(np.concatenate(Batches(text, cells=40, seed=seed).plan(number)).tolist())
+        for seed in (0, 1)
+        for number in (0, 1)
+    ]
+    assert len({*orders}) == 4
+
+
+def test_words_that_are_as_frequent_are_taken_by_their_spelling():
+    assert [*TargetVocabulary.of(Counter({"b": 1, "c": 1, "a": 1}), 2)][3:] == ["a", "b"]

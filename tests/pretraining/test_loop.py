@@ -9,10 +9,15 @@ import torch
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.pretraining import loop
+from elmo_bench.elmo.weights import load_bilm
+from elmo_bench.pretraining import CONF, loop, trainer
+from elmo_bench.pretraining.encode import Corpus, encode
+from elmo_bench.pretraining.kernels import Sampler
 from elmo_bench.pretraining.network import perplexity
 from elmo_bench.pretraining.trainer import rows
+from elmo_bench.spec.config import compose
 from tests.pretraining.corpora import curve, encoded, made_up, overrides, train, write
+from tests.runs import GOLDEN
 
 
 @pytest.fixture
@@ -190,3 +195,72 @@ def test_a_gradient_that_is_no_number_ends_the_training(corpus, monkeypatch):
 def test_mistakes_are_one_clear_line(corpus, more, message):
     with pytest.raises(UserError, match=message):
         train(corpus, corpus / "out", *more)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The words that the sampler drew, by step."""
+    draw, drawn = Sampler.draw, []
+
+    def spy(self):
+        drawn.append(draw(self))
+        return drawn[-1]
+
+    monkeypatch.setattr(Sampler, "draw", spy)
+    return drawn
+
+
+def test_the_end_of_a_training_has_the_full_softmax(corpus, drawn):
+    train(corpus, corpus / "out", "recipe.steps=6", "recipe.full_from=0.5")
+    assert len(drawn) == 3
+
+
+def test_a_gradient_is_no_longer_than_the_clip(corpus, monkeypatch):
+    step, norms = torch.optim.AdamW.step, []
+
+    def spy(self, *given):
+        gradients = [parameter.grad.flatten() for group in self.param_groups for parameter in group["params"]]
+        norms.append(torch.cat(gradients).norm().item())
+        return step(self, *given)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", spy)
+    train(corpus, corpus / "out", "recipe.steps=3", "recipe.clip=0.01")
+    assert norms == pytest.approx([0.01] * 3, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "factors"), [("constant", [1, 1, 1]), ("linear", [1, 0.75, 0]), ("cosine", [1, 0.8565, 0.02])]
+)
+def test_a_rate_rises_with_the_steps_and_falls_as_its_schedule_says(schedule, factors):
+    late = [loop.rate_factor(schedule, step=99, warmup=4, done=done) for done in (0, 0.25, 1)]
+    assert late == pytest.approx(factors, abs=1e-4)
+    early = [loop.rate_factor(schedule, step=step, warmup=4, done=0) for step in range(5)]
+    assert early == pytest.approx([0.25, 0.5, 0.75, 1, 1])
+    assert loop.rate_factor(schedule, step=0, warmup=0, done=0) == pytest.approx(1)
+
+
+def test_epochs_are_passes_over_the_text(corpus):
+    trained = train(corpus, corpus / "out", "recipe.steps=null", "recipe.epochs=1.5", "recipe.cells=400")
+    assert 1.5 <= trained.read / trained.text.cells < 1.8
+
+
+class Seen(Exception):
+    pass
+
+
+def test_finetune_has_the_dropout_of_its_recipe(corpus, monkeypatch):
+    def stop(model, *_, **__):
+        raise Seen(model.dropout)
+
+    monkeypatch.setattr(trainer, "Training", stop)
+    options = ["weights=mini", f"corpus={corpus}/part-0.txt", f"out={corpus}/out", "threads=1", "recipe.dropout=0.3"]
+    with pytest.raises(Seen, match=r"^0\.3$"):
+        trainer.finetune(compose("finetune", options, folder=CONF))
+
+
+def test_a_fitted_softmax_leaves_the_encoder_as_it_is(corpus):
+    text = encode(Corpus((corpus / "part-0.txt",)), 7)
+    options = [f"weights={GOLDEN}", "corpus=x", f"out={corpus}/out", "recipe.samples=5", "fit_steps=2"]
+    model = trainer.fit_softmax(str(GOLDEN), text, compose("finetune", options, folder=CONF))
+    torch.testing.assert_close(model.bilm.state_dict(), load_bilm(str(GOLDEN))[0].state_dict(), atol=0, rtol=0)
+    assert model.softmax.weight.any()  # it starts from zeros

@@ -10,6 +10,7 @@ from torch.nn import functional
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import initialise, load_bilm
+from elmo_bench.pretraining import kernels
 from elmo_bench.pretraining.encode import OUTSIDE, Batches
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
@@ -157,3 +158,36 @@ def test_words_are_drawn_as_often_as_their_chance_says():
         drawn[sampler.draw()] += 1
     torch.testing.assert_close(drawn / 2000, sampler.log_chance.exp(), atol=0.04, rtol=0)
     assert sampler.log_chance.exp().sum() == pytest.approx(40, abs=0.01)
+
+
+def test_logits_in_blocks_have_the_same_losses_and_gradients(monkeypatch):
+    parameters, targets = softmax()
+    found = []
+    for logits in (kernels.LOGITS, 7 * 64):  # seven rows at a time: 30 words are made up to 64
+        monkeypatch.setattr(kernels, "LOGITS", logits)
+        mean, rows = cross_entropy(*parameters, targets)
+        found.append([mean, rows, *torch.autograd.grad(mean, parameters)])
+    torch.testing.assert_close(*found)
+
+
+def test_dropout_is_of_training_alone(tmp_path):
+    _, batch = one_batch(tmp_path, SENTENCES)
+    model = random_model((50.0, 50.0))
+    with torch.no_grad():
+        plain = features(model.eval(), batch, bfloat16=False)[0]
+        model.dropout = 0.5
+        assert torch.equal(features(model, batch, bfloat16=False)[0], plain)
+        dropped = features(model.train(), batch, bfloat16=False)[0]
+    assert (dropped == 0).float().mean() > 0.4
+
+
+def test_rows_without_a_target_have_no_sampled_loss():
+    parameters, targets = softmax()
+    targets[3] = targets[7] = OUTSIDE
+    found = []
+    for some in (targets >= -9, targets != OUTSIDE):
+        torch.manual_seed(1)
+        sampler = Sampler(30, 10, torch.device("cpu"))
+        mean, _ = cross_entropy(parameters[0][some], *parameters[1:], targets[some], sampler)
+        found.append([mean, *torch.autograd.grad(mean, parameters)])
+    torch.testing.assert_close(*found)

@@ -2,12 +2,16 @@
 
 import itertools
 import random
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from elmo_bench.nn.dropout import dropout_mask
+from elmo_bench.tasks.coref import antecedents
+from elmo_bench.tasks.coref.antecedents import Antecedents, distance_buckets, marginal_loss
 from elmo_bench.tasks.coref.head import CoupledBiLstm
+from elmo_bench.tasks.coref.head import Head as CorefHead
 from elmo_bench.tasks.coref.spans import SpanVectors, enumerate_spans, keep_best_spans
 
 
@@ -104,3 +108,37 @@ def test_gradients_equal_those_of_the_plain_loop(dropout):
         both = [plainly(lstm, x[row, :length], direction, keep[row, direction]) for direction in (0, 1)]
         total = total + (torch.cat(both, dim=1) * weights[row, :length]).sum()
     torch.testing.assert_close(ours, torch.autograd.grad(total, inputs), atol=1e-10, rtol=1e-10)
+
+
+def test_blocks_that_are_computed_twice_have_the_same_dropout_and_gradients(monkeypatch):
+    torch.manual_seed(0)
+    module = Antecedents(4, most=9, genres=1, feature=3, hidden=[6, 5], dropout=0.3).double()
+    vectors, mentions = torch.randn(40, 4, dtype=torch.double, requires_grad=True), torch.randn(40, dtype=torch.double)
+    speakers, clusters, found = torch.arange(40) % 3, torch.arange(40) % 4, []
+    for kept in (antecedents.KEPT, 0):
+        monkeypatch.setattr(antecedents, "KEPT", kept)
+        torch.manual_seed(5)
+        loss = marginal_loss(module(vectors, mentions, speakers, torch.tensor(1)), clusters)
+        found.append([loss, *torch.autograd.grad(loss, [vectors, *module.parameters()])])
+    torch.testing.assert_close(*found)
+
+
+def test_distances_have_the_buckets_of_lee():
+    ends = [0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 63, 64, 999]
+    assert distance_buckets(torch.tensor(ends)).tolist() == [0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9]
+
+
+def test_every_window_of_a_document_can_be_drawn():
+    document = SimpleNamespace(sentences=torch.tensor([0, 0, 1, 2, 3]), window=lambda first, number: (first, number))
+    torch.manual_seed(0)
+    drawn = {CorefHead._window(SimpleNamespace(window=2), document) for _ in range(60)}
+    assert drawn == {(0, 2), (1, 2), (2, 2)}
+
+
+def test_widths_have_dropout_in_training_a_mask_for_each_span():
+    module = SpanVectors(context=2, lexical=2, longest=4, feature=50, dropout=0.5)
+    starts, ends = torch.zeros(200, dtype=torch.int64), torch.arange(200) % 4
+    kept, dropped = module.eval().width_vectors(starts, ends), module.train().width_vectors(starts, ends)
+    assert kept.all()
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.5, abs=0.05)
+    assert not torch.equal(dropped[0] == 0, dropped[4] == 0)

@@ -49,3 +49,9 @@ def test_the_softmax_reads_a_word_and_its_head_and_zeros_for_a_root():
     head(batch)
     assert read[0].tolist() == [[1, 3], [2, 3], [3, 0], [4, 3], [1, 0], [2, 1]]
     assert batch["labels"][4:].tolist() == [0, 0]
+
+
+def test_a_file_of_predictions_is_read_with_the_predicted_labels(tmp_path):
+    Data().write(tmp_path / "x.txt", [READ], [["a", "b", "c", "d"]])
+    [again] = Data().read_file(tmp_path / "x.txt")
+    assert (again.tokens, again.heads, again.relations) == (READ.tokens, READ.heads, ("a", "b", "c", "d"))

@@ -177,6 +177,7 @@ CASES = [
     "“Yes.” | “No.”",
     "It is written in lower case. and this goes on.",
     "Łódź is a city. | Ústí is one too.",
+    "He waited… | Then he left.",
     "No full stop",
 ]
 

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from elmo_bench.nn.dropout import dropout_mask
+from elmo_bench.tasks.srl import highway_lstm
 from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm, HighwayLstm
 
 LENGTHS = (5, 1, 3)
@@ -86,3 +87,14 @@ def test_in_float32_it_agrees_with_float64_where_gates_are_open_and_where_they_a
         y = layer(inputs[0], mask)
         found.append([y, *torch.autograd.grad((y * weights).sum(), inputs)])
     torch.testing.assert_close(*found, atol=2e-5 * scale, rtol=1e-4, check_dtype=False)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_without_a_compiler_a_layer_is_the_plain_loop(backwards, dropout, monkeypatch):
+    """As on a GPU: values and gradients."""
+    monkeypatch.setattr(highway_lstm, "loops", lambda *_: None)
+    test_a_layer_with_dropout_has_the_gradients_of_the_plain_loop(backwards, dropout)
+    layer, x = highway_lstm.HighwayLstm(3, 4, backwards=backwards).double(), batch()
+    for row, length in enumerate(LENGTHS):
+        torch.testing.assert_close(layer(x, MASK)[row, :length], plainly(layer, x[row, :length]))

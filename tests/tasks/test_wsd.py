@@ -247,3 +247,19 @@ def test_the_real_data_has_the_published_counts_and_the_known_baselines():
     found = [[(most[t.lemma, t.pos],) if (t.lemma, t.pos) in most else () for t in targets] for targets in asked]
     frequent = Metric().score(asked, found)["overall"]
     assert (frequent["guessed"], round(frequent["precision"], 1)) == (6_570, 62.9)
+
+
+def test_a_sense_of_another_part_of_speech_is_no_candidate():
+    noun, verb = ("x%1:00:01::",), ("x%2:00:01::",)
+    asked = one("b", ())
+    other = Sentence(asked.tokens, (Target("t", 1, 2, "x", "VERB", verb),))
+    head, embedder = trained([one("a", noun), other], 2)
+    assert head.predict(head.collate([asked], embedder.index)) == [[noun]]
+
+
+def test_cosines_that_differ_by_rounding_alone_are_the_more_frequent_sense():
+    r, s = ("x%1:00:09::",), ("x%1:00:01::",)
+    head, embedder = trained([one("d", r), one("d", s), one("d", r)], 3)
+    for factor in range(1, 40):
+        head.senses.data[1] = factor * torch.tensor(VECTORS["d"])
+        assert head.predict(head.collate([one("a", ()), one("c", ())], embedder.index)) == [[r], [r]]
