@@ -156,9 +156,10 @@ def _notes(
     known = name == experiment.encoder and all(one.group.task in experiment.values("task") for one in picked)
     if 0 < tested < planned and known:
         notes.append(f"Holm's adjustment is over the {tested} tests that have runs, of {planned} that are planned.")
-        run, suite = {one.group.task for one in picked}, picked[0].group.suite
-        absent = [task_info(task, suite).title for task in experiment.values("task") if task not in run]
-        notes += [f"No runs yet: {', '.join(absent)}."] * bool(absent)
+        run, suite = {one.group.task: one.rows for one in picked}, picked[0].group.suite
+        for task in experiment.values("task"):
+            if absent := [each.key for each in experiment.variants if each.key not in run.get(task, ())]:
+                notes.append(f"No runs yet on {task_info(task, suite).title.lower()}: {', '.join(absent)}.")
     if found:
         least = f"such a test alone finds a true gain of {' and of '.join(found)} in 80 of 100 repetitions"
         notes.append(f"A tie does not show that there is no gain: {least}, and a smaller one more seldom.")

@@ -46,6 +46,8 @@ def test_table_1_has_few_encoders_and_the_picture_the_parts_of_the_gain(tmp_path
     table = encoders.table1(TABLE1, "open", picked)
     assert table.notes[0] == "Seeds: 2 (Named entities, Inference, Sentiment)."
     assert table.notes[1] == "Holm's adjustment is over the 7 tests that have runs, of 18 that are planned."
+    assert "No runs yet on sentiment: elmo_word." in table.notes
+    assert "No runs yet on coreference: glove, elmo_word, elmo." in table.notes
     assert table.columns[2:6] == ["glove", "elmo_word", "elmo", "mybert"]  # no control, nor what has fewer tasks
     drawn = picture.picture(TABLE1, "open", picked)
     for line in texts(table):
