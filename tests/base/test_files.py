@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, refusal
+from elmo_bench.base.files import atomic_write, keep_inputs, refusal
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
@@ -52,3 +52,11 @@ def test_an_error_that_was_told_otherwise_is_no_refusal_of_the_disk():
             raise ValueError("no network") from None
     except ValueError as error:
         assert refusal(error, "a file") is None
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_file_that_is_read_is_not_written_under_another_name(tmp_path, link):
+    (tmp_path / "data").write_text("mine")
+    link(tmp_path / "out", tmp_path / "data")
+    with pytest.raises(UserError, match="out: this file is read too, and would be overwritten"):
+        keep_inputs(tmp_path / "out", [tmp_path / "missing", tmp_path / "data"])

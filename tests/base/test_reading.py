@@ -4,8 +4,10 @@ import gzip
 import lzma
 import os
 
+import numpy as np
 import pyarrow
 import pytest
+import torch
 from pyarrow import parquet
 
 from elmo_bench.base.arrays import read_arrays
@@ -85,3 +87,28 @@ def test_a_small_parquet_file_does_not_unpack_to_much(tmp_path, monkeypatch, lim
     assert path.stat().st_size < 10**5
     monkeypatch.setattr(tables, limit, 15_000 if limit == "MOST_ROWS" else 15_000_000)
     assert "more than " in refused(tables.read_table, path)
+
+
+class Runs:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_nothing_in_a_checkpoint_is_executed(tmp_path):
+    torch.save({"x": Runs(tmp_path / "made")}, tmp_path / "x.ckpt")
+    with pytest.raises(UserError, match=r"x\.ckpt: not a checkpoint, or damaged"):
+        read_checkpoint(tmp_path / "x.ckpt")
+    assert not (tmp_path / "made").exists()
+
+
+def test_nothing_in_outcomes_is_executed(tmp_path):
+    run = store_record(tmp_path / "ledger")
+    np.savez(run.outcomes, correct=np.array([Runs(tmp_path / "made")], dtype=object))
+    with pytest.raises(UserError, match=r"seed0\.npz: not the outcomes of a run, or damaged"):
+        read_outcomes(run)
+    assert not (tmp_path / "made").exists()

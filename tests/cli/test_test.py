@@ -66,6 +66,7 @@ def test_what_the_pages_show_keeps_the_contract(folder, capsys):
 BROKEN = [  # module, what is replaced, by what, and what the line says
     ("length", "float(len(word))", "float(len(word) * len(sentences))", "other vectors in another call"),
     ("length", "float(len(word))", "1 / (len(word) - 1)", 'ZeroDivisionError: division by zero ("{path}", line 7'),
+    ("network", "torch.manual_seed(0)", "pass", "loaded again it has another checksum or other vectors."),
     ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
     ("network", "return [", "self.net.bias += 1e-6; return [", "encode changes its weights or buffers"),
     ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),

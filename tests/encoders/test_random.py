@@ -9,6 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import random
 from elmo_bench.runner.prepare import build_stores, load_frozen
 from elmo_bench.runner.sweep import plan
+from elmo_bench.spec.names import load_encoder
 from elmo_bench.text.chars import words_ids
 from tests.runs import GOLDEN, described
 
@@ -86,3 +87,9 @@ def test_seeds_share_the_spec_and_not_the_network(name):
         batches.append((store._key(SENTENCES[0]), store.batch(SENTENCES)))
     assert batches[0][0] != batches[1][0]
     assert not torch.allclose(batches[0][1], batches[1][1])
+
+
+def test_a_seed_of_the_options_is_not_replaced_by_that_of_the_run():
+    given = {"kind": "random", "weights": str(GOLDEN), "scales": [1.0, 1.0, 1.0]}
+    sums = [load_encoder(**given, **own).checksum for own in ({"seed": 3}, {"seed": 3, "run_seed": 5}, {"run_seed": 3})]
+    assert len({*sums}) == 1

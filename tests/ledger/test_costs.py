@@ -68,3 +68,11 @@ def test_a_damaged_file_is_one_line_with_its_name(tmp_path, change, said):
     assert found == [] and problem.startswith(f"{path}: ") and said in problem and "\n" not in problem
     with pytest.raises(UserError):
         write_cost(tmp_path, cost)
+
+
+def test_a_cost_that_is_a_link_is_not_read(tmp_path):
+    path = write_cost(tmp_path / "costs", make_cost())
+    path.rename(tmp_path / "elsewhere.json")
+    path.symlink_to(tmp_path / "elsewhere.json")
+    costs, [problem] = read_costs(tmp_path / "costs")
+    assert not costs and "a symbolic link" in problem

@@ -1,9 +1,10 @@
 """Ledgers from two machines become one."""
 
+import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock
+from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_lock, write_record
 from elmo_bench.ledger.merge import merge
 from tests.ledger.records import make_record, store_record
 from tests.runs import files
@@ -116,3 +117,23 @@ def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, caps
     assert main(["merge", str(theirs), "--into", str(ours)]) == 1
     for wrong in (tmp_path / "none", ours):
         assert str(wrong) in refused("merge", wrong, "--into", ours)
+
+
+def test_equal_scores_from_other_outcomes_are_a_conflict(tmp_path):
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    record, outcomes = make_record(), {"correct": np.array([0, 1, 1], dtype=bool)}
+    store_record(ours)
+    write_record(RunPaths.of(theirs, record), record | {"outcomes": digest_of(outcomes)}, outcomes)
+    merged = merge(theirs, ours)
+    assert merged.present == []
+    assert "other outcomes than " in merged.conflicts[0]
+
+
+def test_nothing_in_a_work_folder_that_is_a_link_is_copied(tmp_path):
+    for name in ("head.safetensors", "log/metrics.csv"):
+        (path := tmp_path / "outside" / name).parent.mkdir(exist_ok=True)
+        path.write_bytes(b"secret")
+    run = store_record(tmp_path / "theirs")
+    run.work.symlink_to(tmp_path / "outside")
+    [added] = merge(tmp_path / "theirs", tmp_path / "ours").added
+    assert files(added.work) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, read_all, run_lock, write_record
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_record
 from tests.ledger.records import OUTCOMES
 
 HASH = "0123456789ab"
@@ -59,3 +59,22 @@ def test_the_work_folder_may_link_inside_the_ledger_alone(store_record, tmp_path
     (paths.work / "best.ckpt").symlink_to(tmp_path / "mine.ckpt")
     with pytest.raises(UserError, match=r"best\.ckpt: a symbolic link out of the ledger"), run_lock(paths):
         pass
+
+
+def test_outcomes_that_are_a_link_are_not_read(store_record, tmp_path):
+    paths = store_record()
+    paths.outcomes.rename(tmp_path / "elsewhere.npz")
+    paths.outcomes.symlink_to(tmp_path / "elsewhere.npz")
+    with pytest.raises(UserError, match="a link, or larger"):
+        read_outcomes(paths)
+
+
+@pytest.mark.parametrize("name", ["outcomes", "work"])
+def test_no_file_of_a_run_may_be_a_link(store_record, tmp_path, name):
+    paths = store_record()
+    paths.outcomes.unlink()
+    (tmp_path / "mine").write_text("mine")
+    getattr(paths, name).symlink_to(tmp_path / "mine")
+    with pytest.raises(UserError, match=f"{getattr(paths, name).name}: a symbolic link"), run_lock(paths):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"

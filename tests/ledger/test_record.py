@@ -1,7 +1,9 @@
 """The record: documented, and checked both ways."""
 
+import errno
 import inspect
 import math
+import os
 import typing
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, read_record, record, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, read_record, record, run_hash, write_record
 from tests.ledger.records import OUTCOMES
 from tests.runs import files
 
@@ -107,3 +109,25 @@ def test_a_failure_of_an_older_version_is_no_run(make_record, tmp_path):
     for name in ("seed0.failed.json", "seed1.failed.json"):
         (paths.folder / name).write_text("{}", encoding="utf-8")
     assert read_all(tmp_path) == ([written], [])
+
+
+def test_a_full_disk_at_an_overwrite_leaves_the_old_run(make_record, tmp_path, monkeypatch):
+    paths = RunPaths.of(tmp_path, old := make_record())
+    write_record(paths, old, OUTCOMES)
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="No space left"):
+        patch.setattr(os, "fsync", full)
+        write_record(paths, make_record(test=1.0), OUTCOMES)
+    assert read_record(paths.record) == old
+    assert digest_of(read_outcomes(paths)) == old["outcomes"]
+
+
+def test_a_record_without_contents_is_none(make_record):
+    made = make_record()
+    made["spec"]["contents"] = None
+    made["hash"] = run_hash(made["spec"])
+    with pytest.raises(UserError, match=r"^record\.spec\.contents: null\. Give the digests"):
+        record.check_record(made)

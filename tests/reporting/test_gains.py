@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from elmo_bench.ledger import RunPaths, digest_of, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_all, write_record
 from elmo_bench.reporting import curves, encoders, layers
+from elmo_bench.reporting.gains import gains_from
+from elmo_bench.reporting.rows import select
 from elmo_bench.reporting.significance import holm
 from elmo_bench.reporting.table import to_csv
 from elmo_bench.spec.experiments import Experiment
@@ -19,9 +21,10 @@ from tests.reporting.ledgers import of_items, texts
 TABLE1, LADDER = Experiment.load("table1"), Experiment.load("ladder")
 
 
-def right_on(ledger, encoder, items, *, seed=0, task="sst5", **options):
-    """A run that has these of 10 items right."""
-    of_items(ledger, (task, encoder, seed), items, {"correct": np.isin(np.arange(10), items)}, **options)
+def right_on(ledger, encoder, items, *, seed=0, task="sst5", more=None, **options):
+    """A run that has these of 10 items right; `more` outcomes."""
+    outcomes = {"correct": np.isin(np.arange(10), items), **(more or {})}
+    of_items(ledger, (task, encoder, seed), items, outcomes, **options)
 
 
 def test_a_gain_by_hand(tmp_path, compared):
@@ -187,3 +190,36 @@ def test_outcomes_of_other_items_are_named_and_not_tested(tmp_path, compared):
     [group], gain = compared()
     rows = {row.encoder: row for row in group.rows}
     assert "its outcomes are of other items than" in gain(rows["elmo"], rows["glove"]).untested
+
+
+def rows_in(ledger):
+    return {row.label: row for row in select(read_all(ledger).records).rows}
+
+
+def test_a_gain_is_of_the_split_that_is_asked_for(tmp_path):
+    for seed in (0, 1):
+        right_on(tmp_path, "glove", [seed], seed=seed)
+        right_on(tmp_path, "elmo", range(7 + seed), seed=seed)
+    rows, gain = rows_in(tmp_path), gains_from(tmp_path)
+    gains = [gain(rows["elmo"], rows["glove"], split=split) for split in ("dev", "test", "dev")]
+    assert [(each.split, each.mean) for each in gains] == [("dev", 0.0), ("test", 65.0), ("dev", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "why"),
+    [
+        ([0, 1] * 5, [0] * 5 + [1] * 5, "its outcomes are of other items"),
+        (None, [0, 1] * 5, "its outcomes are of other items"),
+        ([0] * 10, [0] * 10, "its outcomes are of a single item"),
+    ],
+    ids=["G8cluster", "G9keys", "G10single"],
+)
+def test_arms_with_other_clusters_or_a_single_one_are_not_tested(tmp_path, ours, theirs, why):
+    for seed in (0, 1):
+        for encoder, clusters in (("glove", theirs), ("elmo", ours)):
+            more = {} if clusters is None else {"cluster": np.array(clusters)}
+            right_on(tmp_path, encoder, range(2 + seed + 4 * (encoder == "elmo")), seed=seed, more=more)
+    rows = rows_in(tmp_path)
+    found = gains_from(tmp_path)(rows["elmo"], rows["glove"])
+    assert why in found.untested
+    assert (found.difference, found.verdict) == (None, "")

@@ -11,6 +11,7 @@ from elmo_bench.reporting.gains import ALPHA, Rank, gains_from, ranks_of, standi
 from elmo_bench.reporting.rows import select
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.ledgers import fill
+from tests.reporting.test_gains import right_on, rows_in
 
 REPETITIONS = 200
 LEAST = 0.95 - 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
@@ -93,3 +94,15 @@ def test_standings_test_every_pair_once_and_adjust_for_all(tmp_path):
     assert standing.ranks["elmo"].mean == 1.0 and standing.ranks["none"].mean == 4.0
     for rank in standing.ranks.values():
         assert 1 <= rank.low <= rank.mean <= rank.high <= 4
+
+
+@pytest.mark.parametrize("first", ["glove", "elmo"])
+def test_a_rank_whose_interval_a_verdict_narrows_whichever_comes_first(tmp_path, first):
+    for seed in (0, 1):
+        right_on(tmp_path, "glove", [seed], seed=seed)
+        right_on(tmp_path, "elmo", range(8 + seed), seed=seed)
+    rows = rows_in(tmp_path)
+    own = {name: rows[name] for name in sorted(rows, reverse=first == "glove")}
+    ranks = standings({"sst5": own}, gains_from(tmp_path)).ranks
+    assert (*ranks["elmo"],) == (1, 1, 1)
+    assert (*ranks["glove"],) == (2, 2, 2)

@@ -181,3 +181,13 @@ def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path, board):
     assert not findings("", text, "open", tables).waiting
     shown = findings("", re.sub("(?m)^when: .*", "when: true", text), "open", tables).shown
     assert len(shown) == 5 and not any("{{" in finding.text for finding in shown)
+
+
+def test_a_score_that_its_outcomes_do_not_give_is_a_warning(tmp_path):
+    good, bad = (add(tmp_path, "ner", encoder, 0) for encoder in ("glove", "elmo"))
+    bad["scores"]["test"]["overall"]["f1"] += 1
+    RunPaths.of(tmp_path, bad).record.write_text(json.dumps(bad), encoding="utf-8")
+    with pytest.warns(UserWarning, match="outcomes on test: they add up to f1"):
+        frame = elmo_bench.results(tmp_path)
+    assert frame.hash.tolist() == [good["hash"]]
+    assert report._read(tmp_path, None).records == [good]  # as of the command

@@ -135,3 +135,10 @@ def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_re
     for command in (["report", "--out", str(tmp_path / "out")], ["compare", "glove", "elmo"]):
         main([*command, "--ledger", str(tmp_path)])
         assert line in capsys.readouterr().err
+
+
+def test_the_baseline_of_another_precision_of_an_encoder_is_the_plain_one(tmp_path):
+    add(tmp_path, "ner", "glove", 0)
+    add(tmp_path, "ner", "elmo", 0, settings={"encoder.precision": "int8"})
+    pairs = {row.label: base and base.label for row, base in over_baseline([*select(read_all(tmp_path).records).rows])}
+    assert pairs == {"elmo, encoder.precision=int8": "glove", "glove": None}

@@ -9,7 +9,15 @@ from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
 from elmo_bench.ledger.outcomes import formula
-from elmo_bench.reporting.significance import Difference, Variance, difference, holm, over_seeds, summarise
+from elmo_bench.reporting.significance import (
+    Difference,
+    Variance,
+    difference,
+    holm,
+    over_seeds,
+    relative_reduction,
+    summarise,
+)
 
 ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
 NONE = Variance(0.0, 9)
@@ -135,3 +143,8 @@ def test_mean_and_sample_deviation():
     assert (summary.n, summary.mean) == (8, 5.0)
     assert summary.sd == pytest.approx(sqrt(32 / 7), abs=1e-12)
     assert str(summary) == "5.00 ± 2.14"
+
+
+def test_of_a_baseline_without_errors_there_is_no_reduction():
+    assert relative_reduction(90.0, 100.0) is None
+    assert relative_reduction(90.0, 80.0) == 50.0

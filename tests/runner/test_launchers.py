@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from elmo_bench.ledger import read_all, read_holders
+from elmo_bench.runner import launchers
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
@@ -125,3 +127,17 @@ def test_two_sweeps_of_which_one_is_killed_ten_times_share_a_ledger(tmp_path, en
     assert (len(left.records), left.problems) == (runs, [])
     assert "".join(printed).count(": done: ") <= runs
     assert not [path for path in (tmp_path / "runs").rglob("*") if path.suffix in (".lock", ".ckpt")]
+
+
+@pytest.mark.parametrize(("free", "fits"), [(6, True), (5, False)])
+def test_a_run_waits_for_the_memory_that_the_running_ones_have_still_to_take(monkeypatch, free, fits):
+    monkeypatch.setattr(launchers, "available_memory", lambda: free)
+    monkeypatch.setattr(launchers, "resident_memory", lambda pid: pid)
+    jobs = [launchers.Job(None, "", Path(), memory) for memory in (4, 2, 3)]
+
+    class Child(SimpleNamespace):
+        __hash__ = object.__hash__
+
+    running = {Child(pid=1): (jobs[0], "0"), Child(pid=7): (jobs[1], "0")}
+    assert launchers._fits(jobs[2], running) is fits  # 3 more of the first, and 3 of its own
+    assert launchers._fits(jobs[2], {})

@@ -230,3 +230,10 @@ def test_no_endless_head_is_built_and_no_file_that_a_record_names_is_opened(  # 
 ):
     given = {"encoder.weights": WITH_VECTORS, "encoder.vectors": WITH_BOTH[:2]}.get(key, WITH_BOTH)
     assert said in refused("predict", str(stranger(setting(key, value))), few, tmp_path / "out", *given)
+
+
+def test_a_head_with_other_drawn_numbers_in_its_encoder_is_refused(stranger, few, tmp_path, refused):
+    file = stranger(change_about=lambda about: about.update(encoders={"": "another"}))
+    said = refused("predict", str(file), few, tmp_path / "out", *WITH_BOTH)
+    assert "trained with other random numbers in its encoder than are drawn here" in said
+    assert not (tmp_path / "out").exists()
