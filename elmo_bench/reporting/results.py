@@ -105,7 +105,8 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
     It has every percentage on test as a result. Times are seconds since 1970, as text.
     """
     spec, code, main = row.spec, record["environment"], record["metric"]
-    model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', row.label)}"
+    named = ", ".join([row.name, *(f"{key}={value}" for key, value in row.changes.items())])  # fractions, too
+    model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', named)}"
     data, time = f"{US}-{spec.suite}-{spec.task}", str(int(datetime.fromisoformat(record["created"]).timestamp()))
     identity = f"{data}/{model}/{time}/{UUID(record['attempt'])}"
     dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))
@@ -126,7 +127,7 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
             "additional_details": _texts({"commit": code["commit"], "basis": row.basis.version}),
         },
         "model_info": {
-            "name": row.label,
+            "name": named,
             "id": model,
             "additional_details": {
                 "deployment_type": "self_deployed",

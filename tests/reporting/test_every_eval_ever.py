@@ -42,7 +42,8 @@ def fits(node, fields):
 
 def test_every_run_is_a_line_in_the_schema(tmp_path):
     ledger, file = tmp_path / "runs", tmp_path / "logs.jsonl"
-    made = [add(ledger, "ner", "elmo", 0), add(ledger, "sst5", "mybert", 3, mix="last")]
+    made = [add(ledger, "ner", "elmo", 0), add(ledger, "ner", "elmo", 0, train_fraction=0.1)]
+    made += [add(ledger, "sst5", "mybert", 3, mix="last")]
     command = ["report", "--ledger", str(ledger), "--out", str(tmp_path), "--every-eval-ever", str(file)]
     assert main(command) == 0
     logs = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -53,6 +54,8 @@ def test_every_run_is_a_line_in_the_schema(tmp_path):
         test, details = record["scores"]["test"]["overall"], results[0]["generation_config"]["additional_details"]
         assert results[0]["score_details"]["score"] == test[record["metric"]]
         assert (details["seed"], details["hash"]) == (str(record["seed"]), record["hash"])
-    assert [log["model_info"]["name"] for log in logs] == ["elmo", "mybert, mix=last"]
+    assert [log["model_info"]["name"] for log in logs][::2] == ["elmo", "mybert, mix=last"]
     assert {log["source_metadata"]["source_type"] for log in logs} == {"evaluation_run"}
-    assert [log["model_info"]["id"] for log in logs] == ["elmo-bench/elmo", "elmo-bench/mybert_mix=last"]
+    assert [log["model_info"]["id"] for log in logs] == [
+        "elmo-bench/elmo", "elmo-bench/elmo_data.least_steps=100_data.train_fraction=0.1", "elmo-bench/mybert_mix=last"
+    ]  # fmt: skip
