@@ -144,7 +144,7 @@ class Data(SuiteData):
     def read_file(self, path: Path) -> list[Phrase]:
         """The sentences of a file: trees, what `write` wrote, or tokenised sentences without labels, one a line."""
         first = next((line for _, line in read_lines(path) if line.strip()), "")
-        if re.match(r"\([0-4][ (]", first):
+        if re.match(r"\([0-4] *(\(|[^() ]+\)\s*$)", first):  # a text may begin with "(3 stars)"
             return _phrases(read_trees(path), None)
         if not first:
             raise UserError(f"{path}: no sentence in it")

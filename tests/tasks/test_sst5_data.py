@@ -60,6 +60,16 @@ def test_the_suites_of_the_yaml(root, suite):
     assert splits["train"] == [SENTENCES[0], SENTENCES[1], Phrase(("co/written", "by", "him", ")"), 1)]
 
 
+@pytest.mark.parametrize(
+    ("line", "tokens"),
+    [("(3 stars) a film", 4), ("(3 (2 It) (4 works))", 2), ("(2 Good)", 1), ("(0(1 a)(2 b))", 2)],
+)
+def test_a_text_that_begins_in_brackets_is_no_tree(tmp_path, line, tokens):
+    (tmp_path / "x.txt").write_text(f"{line}\n", encoding="utf-8")
+    [read] = Data().read_file(tmp_path / "x.txt")
+    assert (len(read.tokens), read.label is None) == (tokens, tokens == 4)
+
+
 def test_empty_lines_of_a_text_are_skipped_with_a_note(tmp_path):
     path = tmp_path / "t.txt"
     path.write_text("a good film\n\n\xa0\nthe end\n", encoding="utf-8")
