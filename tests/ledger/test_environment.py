@@ -20,7 +20,18 @@ def test_the_commit_is_read_from_the_wheel(tmp_path, text, commit, dirty):
 
 
 def git(folder, *arguments):
-    given = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@y", *arguments]
+    given = [
+        "git",
+        "-C",
+        str(folder),
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@y",
+        "-c",
+        "commit.gpgsign=false",
+        *arguments,
+    ]
     subprocess.run(given, check=True, capture_output=True)
 
 

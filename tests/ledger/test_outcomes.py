@@ -133,7 +133,7 @@ def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_rec
 
 @pytest.mark.parametrize("mentions", [300, 30])
 def test_of_documents_the_mentions_are_counted(make_record, mentions):
-    """Of ten documents half are wrong, which is no proof; of so many mentions it may be."""
+    """Of ten documents half are wrong, which proves nothing; of so many mentions it does."""
     types = {"bcub": {"recall_num": 15, "recall_den": mentions}}
     copies, scored = Copies(), {"overall": {"f1": 50.0}, "by_type": types}
     for seed in (0, 1):

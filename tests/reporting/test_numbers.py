@@ -64,7 +64,7 @@ def test_pages_say_of_elmo_mini_what_its_card_says():
         text = page(name)
         assert f"{parameters:.1f} M parameters" in text and f"{tokens:.0f} M tokens" in text, name
     limits = page("elmo_bench/reporting/page/words.j2")
-    assert (round(93.6 / parameters), round(800 / tokens)) == (8, 10)  # the paper's, as docs/limits.md has them
+    assert (round(93.6 / parameters), round(800 / tokens)) == (8, 10)  # the paper's, as in docs/limits.md
     assert "an eighth of the parameters of the paper's, a tenth of the text, and 2.3 passes" in limits
     assert re.search(r"([\d.]+) passes over the text", card)[1] == "2.29"
 
