@@ -129,13 +129,17 @@ def test_what_the_machine_lacks_is_one_line_before_torch_is_imported(main_job, c
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_full_gpu_is_one_line(main_job, capsys, monkeypatch):
+@pytest.mark.parametrize("advice", ["", "Give task.training.batch=8."])
+def test_a_full_gpu_is_one_line(main_job, capsys, monkeypatch, advice):
     said = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.11 GiB"
 
     def full(*_):
-        raise torch.OutOfMemoryError(f"{said} of which 1 GiB is free. Process 7 has 78 GiB.")
+        error = torch.OutOfMemoryError(f"{said} of which 1 GiB is free. Process 7 has 78 GiB.")
+        if advice:
+            error.add_note(advice)
+        raise error
 
     monkeypatch.setattr("elmo_bench.runner.prepare.prepare", full)
     assert main_job("task=ner", "encoder=none") == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert f"{said} of which 1 GiB is free. Give smaller batches (task.training.batch=8)" in last
+    assert f"{said} of which 1 GiB is free. {advice or 'Run fewer side by side, or give smaller batches.'}" in last

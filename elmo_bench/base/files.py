@@ -154,7 +154,8 @@ def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
     while error is not None:
         if type(error).__name__ == "OutOfMemoryError":  # of torch, which most commands do not import
             said = ". ".join(str(error).split(". ")[:3])  # how much was asked for, and how much there is
-            return UserError(f"{said}. Give smaller batches (task.training.batch=8), or run fewer side by side.")
+            advice = getattr(error, "__notes__", ["Run fewer side by side, or give smaller batches."])[0]
+            return UserError(f"{said}. {advice}")
         number = getattr(error, "errno", None)
         why = os.strerror(number) if number in _REFUSED else next((each for each in _TEXTS if each in str(error)), None)
         if why is not None:

@@ -102,6 +102,15 @@ def gpus() -> int:
     return len(list(Path("/dev").glob("nvidia[0-9]*"))) or int(Path("/dev/dxg").exists())  # the one of Windows
 
 
+def free_gpu_memory(device: Any) -> float:
+    """The bytes that this process can still take of a GPU; `launcher.jobs` gives each run a share."""
+    import torch
+
+    free, total = torch.cuda.mem_get_info(device)
+    share = torch.cuda.get_per_process_memory_fraction(device.index) * total  # it refuses a device without a number
+    return min(free, share - torch.cuda.memory_reserved(device))
+
+
 def _idle() -> dict[str, tuple[int, int]]:
     """(idle, all) clock ticks of each core that this process may use, since the machine started."""
     mine = {f"cpu{number}" for number in os.sched_getaffinity(0)} if hasattr(os, "sched_getaffinity") else set()

@@ -30,7 +30,7 @@ from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.base.json import parse_json
-from elmo_bench.base.machine import choose_threads, use_threads
+from elmo_bench.base.machine import choose_threads, free_gpu_memory, use_threads
 from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.encoders import Encoder, Sentence
@@ -101,7 +101,7 @@ class LayerStore:
             self.mode, self._kept = "off", {}
             return
         device = self.encoder.device  # half of the memory that a run can have of a GPU is left for training
-        fits = device.type != "cuda" or 2 * self.bytes_of(new) < _free(device)
+        fits = device.type != "cuda" or 2 * self.bytes_of(new) < free_gpu_memory(device)
         self._memory = device if fits else torch.device("cpu")
         missing = {self._key(sentence): sentence for sentence in new}
         for path in sorted(self._folder.glob(NAMES)) if self._folder else ():
@@ -231,13 +231,6 @@ def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) 
             index = json.dumps([[key, each.shape, _check(key, each)] for key, each in host.items()])
             numbers = torch.cat([each.flatten() for each in host.values()])
             save_file({"layers": numbers}, handle.name, {"index": index})  # `save` to bytes takes four times as long
-
-
-def _free(device: torch.device) -> float:
-    """The bytes that this run can still take of a GPU; `launcher.jobs` gives each run a share."""
-    free, total = torch.cuda.mem_get_info(device)
-    share = torch.cuda.get_per_process_memory_fraction(device.index) * total  # it refuses a device without a number
-    return min(free, share - torch.cuda.memory_reserved(device))
 
 
 def _check(key: str, layers: Tensor) -> int:

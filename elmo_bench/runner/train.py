@@ -19,7 +19,15 @@ from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
 from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_indexer, build_stores, lexicon_of
 from elmo_bench.spec.names import task_class
-from elmo_bench.training.callbacks import AtomicCheckpoints, Checkpoints, Ema, History, RandomState, ShowProgress
+from elmo_bench.training.callbacks import (
+    AtomicCheckpoints,
+    Checkpoints,
+    Ema,
+    GpuMemory,
+    History,
+    RandomState,
+    ShowProgress,
+)
 from elmo_bench.training.module import DataModule, HeadTraining
 from elmo_bench.training.optimisers import construct
 
@@ -60,7 +68,15 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
         gradient_clip_val=training["clip"],
         num_sanity_val_steps=0,
         reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
-        callbacks=[RandomState(), *averages, trained.history, progress, *patience, Checkpoints(work, trained.history)],
+        callbacks=[
+            RandomState(),
+            GpuMemory(),
+            *averages,
+            trained.history,
+            progress,
+            *patience,
+            Checkpoints(work, trained.history),
+        ],
         plugins=[AtomicCheckpoints()],
         logger=list(logs) or False,
         log_every_n_steps=10,

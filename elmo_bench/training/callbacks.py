@@ -1,6 +1,7 @@
-"""Callbacks: the state of random generators, a run's history, progress, a moving average of weights, checkpoints."""
+"""Callbacks: random generators, history, progress, a moving average of weights, checkpoints, a GPU's memory."""
 
 import random
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_bench.base.files import write_checkpoint
 from elmo_bench.base.formula import measure
+from elmo_bench.base.machine import free_gpu_memory
 from elmo_bench.base.progress import Clock, kernels_used, progress, used
 
 
@@ -191,6 +193,31 @@ class Checkpoints(Checkpoint):
         if self.history.best_epoch == len(self.history.scores):
             trainer.save_checkpoint(self.folder / "best.ckpt")
         trainer.save_checkpoint(self.folder / "last.ckpt")
+
+
+class GpuMemory(Callback):
+    """Adds to the error of a step that fills a GPU's memory how many examples would fit, after what it took so far."""
+
+    examples = before = 0  # of the step; bytes before it
+
+    def on_train_batch_start(self, trainer: pl.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+        if module.device.type == "cuda":
+            self.examples, self.before = len(batch["numbers"]), torch.cuda.memory_allocated(module.device)
+
+    def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
+        self.examples = 0
+
+    def on_exception(self, trainer: pl.Trainer, module: Any, exception: BaseException) -> None:
+        asked = re.search(r"allocate ([\d.]+) ([KMG])iB", str(exception))
+        if not self.examples or not asked or not isinstance(exception, torch.OutOfMemoryError):
+            return
+        more = float(asked[1]) * 1024 ** " KMG".index(asked[2])  # the step's tensors live as long as the traceback
+        needed = torch.cuda.memory_allocated(module.device) - self.before + more
+        room = free_gpu_memory(module.device) + torch.cuda.memory_reserved(module.device) - self.before
+        fit = min(self.examples - 1, int(self.examples * room / needed))
+        advice = f"Give task.training.batch={fit} or less" if fit > 0 else "Take a GPU with more memory"
+        step = f"a step of {self.examples} examples needs {needed / 2**30:.1f} GiB at least"
+        exception.add_note(f"{advice}: {step}, and has {room / 2**30:.1f}.")
 
 
 class ShowProgress(Callback):

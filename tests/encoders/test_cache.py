@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.machine import free_gpu_memory
 from elmo_bench.encoders import cache
 from elmo_bench.encoders.cache import LayerStore
 from tests.word_encoder import WordEncoder, sentences
@@ -122,4 +123,4 @@ def test_half_of_a_runs_share_of_a_card_is_counted_without_a_card(monkeypatch):
         (torch.cuda, "memory_reserved", 5),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, lambda *_, value=value: value, raising=False)
-    assert cache._free(torch.device("cuda")) == cache._free(torch.device("cuda:0")) == 15  # 80 / 4 - 5
+    assert free_gpu_memory(torch.device("cuda")) == free_gpu_memory(torch.device("cuda:0")) == 15  # 80 / 4 - 5

@@ -1,5 +1,7 @@
 """Callbacks: the moving average of the weights, step by step, and a run's history; both over a kill."""
 
+import re
+
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -7,7 +9,9 @@ from torch.utils.data import DataLoader
 
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock
-from elmo_bench.training.callbacks import Checkpoints, Ema, History
+from elmo_bench.training import callbacks
+from elmo_bench.training.callbacks import Checkpoints, Ema, GpuMemory, History
+from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
 from tests.training.trainings import Mix, batches, fit, head_training, last
 
@@ -123,3 +127,36 @@ def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
     for name in ("whole", "training"):
         [wall, cpu], [wall_before, cpu_before] = getattr(after, name).read(), kept["clocks"][name]
         assert wall > wall_before > 0 and cpu > cpu_before > 0
+
+
+@pytest.mark.parametrize(
+    ("examples", "free", "advice"),
+    [
+        (32, 6, r"^Give task.training.batch=8 or less: a step of 32 examples needs 40.0 GiB at least, and has 10.0.$"),
+        (32, 60, "^Give task.training.batch=31 or less: "),  # there is room, in pieces that are too small
+        (3, 6, "^Take a GPU with more memory: "),
+    ],
+)
+def test_a_step_that_fills_a_gpu_says_how_many_examples_fit(monkeypatch, examples, free, advice):
+    """Numbers of a pretended GPU, in GiB: 2 allocated before the step, 22 when it asks for 20 more, 6 reserved."""
+    allocated = iter([2, 22])
+    monkeypatch.setattr(HeadTraining, "device", torch.device("cuda"))
+    for name, value in {
+        "memory_allocated": lambda *_: next(allocated) * 2**30,
+        "memory_reserved": lambda *_: 6 * 2**30,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, value)
+    monkeypatch.setattr(callbacks, "free_gpu_memory", lambda _: free * 2**30)
+    module = head_training(None)
+
+    def full(_batch):
+        raise torch.OutOfMemoryError(
+            "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79 GiB"
+        )
+
+    module.head.loss = full
+    train = DataLoader([{"numbers": [0] * examples, "token count": 2}], batch_size=None)
+    with pytest.raises(torch.OutOfMemoryError) as caught:
+        fit(module, train, batches(1), epochs=1, callbacks=[GpuMemory()])
+    [said] = caught.value.__notes__
+    assert re.match(advice, said)
