@@ -27,7 +27,7 @@ MOST_TICKS = 6
 SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
 # Of encoders, in a page's dark mode others: blue, green, purple, red, violet, olive.
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")
-STATIC, NO_VECTORS = "#b26a00", "#757d87"
+STATIC, NO_VECTORS = "#a96500", "#6f7780"
 NAMED = {  # colour and marker of every encoder that ships; variations of one encoder have its colour
     "none": (NO_VECTORS, "v"),
     "glove": (STATIC, "s"),

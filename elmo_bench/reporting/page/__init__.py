@@ -260,7 +260,7 @@ def _facts(row: Row, group: Group) -> dict[str, str]:
 
 
 def inline(figure: Drawing) -> str:
-    """The drawing as an element of a page, labelled by its description."""
+    """The drawing as an element of a page; a text beside it is read instead of it."""
     svg = figure.svg[figure.svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<title>.*?</title>|<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
@@ -269,6 +269,4 @@ def inline(figure: Drawing) -> str:
         r"#[0-9a-f]{6}\b", lambda colour: f"var(--{_COLOURS[colour[0]]})" if colour[0] in _COLOURS else colour[0], svg
     )
     svg = re.sub(r"font-family: [^;\"]+;? ?", "", svg)
-    return re.sub(
-        r"\n\s*", "\n", svg.replace("<svg", f'<svg role="img" aria-labelledby="{figure.stem}-said"', 1)
-    ).strip()
+    return re.sub(r"\n\s*", "\n", svg.replace("<svg", '<svg aria-hidden="true"', 1)).strip()

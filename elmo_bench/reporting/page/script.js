@@ -54,7 +54,7 @@
         row, table, text: `${table.querySelector("caption").textContent} ${row.textContent}`.toLowerCase().replaceAll("−", "-"),
       })));
       others = [...details.querySelectorAll("figure[data-task]"), ...document.querySelectorAll("details[data-task]")];
-      sections = [...details.querySelectorAll("details.section")];
+      sections = [...details.querySelectorAll("details.section:has(.hits)")]; // Data has no rows
       folded = details.querySelector(".table .more") ? ", more are folded" : "";
     };
 
@@ -98,6 +98,7 @@
     const follow = () => {
       words.value = address()[1].get("words") ?? "";
       task.value = address()[1].get("task") ?? "";
+      if (task.selectedIndex < 0) task.value = ""; // not a task of this page
       refresh();
     };
     follow();
