@@ -3,7 +3,7 @@
     python benchmarks/join_propbank.py PROPBANK UD OUT
 
 PROPBANK is a checkout of propbank/propbank-release at 4abade0b53 (`data/google/ewt`, `docs/evaluation`), UD one of
-UniversalDependencies/UD_English-EWT at 15d613d844; both are CC BY-SA 4.0. OUT gets train.conll, dev.conll and
+UniversalDependencies/UD_English-EWT at 15d613d844; both CC BY-SA 4.0 (annotations). OUT gets train.conll, dev.conll and
 test.conll: the columns of the skeletons, separated by tabs, with words in the place of `[WORD]`. The documents of a
 split are in the order of their names.
 

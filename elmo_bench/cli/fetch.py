@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
     if not any(options.suite in own for own in suites.values()):
         known = ", ".join(sorted(set().union(*suites.values())))
         raise UserError(f"--suite {options.suite}: unknown suite. Choose one of: {known}.")
-    failed = 0
+    failed, copied = 0, False
     for task, own in suites.items():
         if options.suite not in own:
             print(f"{task}: has no suite {options.suite}")
@@ -54,6 +54,7 @@ def main(arguments: list[str]) -> int:
         wanted = suite.get("fetch", [])
         for name, source in shipped(suite):
             print(f"{task}: {copy(source, root / suite['folder'] / name)}", flush=True)
+            copied = True
         if isinstance(wanted, str):
             print(f"{task}: {wanted}. See tasks/{task}/README.md.")
             continue
@@ -70,6 +71,8 @@ def main(arguments: list[str]) -> int:
                 print(f"elmo-bench fetch: {task}: {error}", file=sys.stderr)
                 if "terms" in file and not options.accept_research_use:
                     break  # the other files of the task have the same terms
+    if copied:  # whoever gets the folder gets the licences
+        print(f"licences: {copy(SHIPPED / 'NOTICE.md', root / 'NOTICE.md')}")
     return 2 if failed else 0
 
 

@@ -15,7 +15,15 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import check_free, checksum_of, is_repository, locate, repository, softmax_files
+from elmo_bench.elmo.pretrained import (
+    SHIPPED,
+    check_free,
+    checksum_of,
+    is_repository,
+    locate,
+    repository,
+    softmax_files,
+)
 from elmo_bench.elmo.weights import load_files, write_hdf5, write_safetensors
 
 PAPER = "https://aclanthology.org/N18-1202/"
@@ -30,25 +38,28 @@ def model_card(
     options: BiLMOptions,
     *,
     checksum: str,
-    license: str = "unknown",
+    license: str | None = None,
     language: str | list[str] | None = None,
     rows: Mapping[str, str] = MappingProxyType({}),
     **more: str,
 ) -> ModelCard:
     """The card of weights of this shape. `license` and `language` are codes of the Hub.
 
-    `rows` are added to the table; `more` may have `repo_id`, `title` and `description` (Markdown).
+    Without a `license`, weights that ship have theirs. `rows` are added to the table; `more` may have `repo_id`,
+    `title` and `description` (Markdown).
     """
+    known = dict(SHIPPED.get(checksum, {}))
+    known_license = known.pop("license", "unknown")
     with torch.device("meta"):
         parameters = sum(parameter.numel() for parameter in BiLM(options).parameters())
     return ModelCard.from_template(
-        ModelCardData(**ABOUT, license=license, language=language),
+        ModelCardData(**ABOUT, license=license or known_license, language=language),
         template_str=TEMPLATE.read_text(encoding="utf-8"),
         paper_url=PAPER,
         options=options,
         parameters=parameters,
         checksum=checksum,
-        rows=rows,
+        rows={**known, **rows},
         **more,
     )
 

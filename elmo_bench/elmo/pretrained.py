@@ -24,6 +24,7 @@ TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "published.yaml"
 BILMS: dict[str, str] = TABLE["bilm"]["models"]
 VECTORS: dict[str, Any] = TABLE["vectors"]
 PUBLISHED = tuple(BILMS)
+SHIPPED: dict[str, dict[str, str]] = TABLE["bilm"]["shipped"]
 MINI = Path(__file__).parents[1] / "weights"
 OPTIONS, WEIGHTS = ("*options.json",), ("*.hdf5", "*weights.safetensors")
 KINDS = {"options": "options.json", "weights": "weights.hdf5"}  # of the published files, and how their names end

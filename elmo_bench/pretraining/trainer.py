@@ -23,7 +23,7 @@ from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
 from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
-from elmo_bench.elmo.pretrained import NoSoftmax, check_free, checksum_of, locate
+from elmo_bench.elmo.pretrained import SHIPPED, NoSoftmax, check_free, checksum_of, locate
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
 from elmo_bench.pretraining.encode import Corpus, Encoded, TargetVocabulary, encode_heldout, encode_once, shard_files
 from elmo_bench.pretraining.loop import BFLOAT16, Training, device_of
@@ -206,7 +206,10 @@ def rows(training: Training) -> dict[str, str]:
     names = [file.name for file in shard_files(config.corpus)]
     files = ", ".join(names) if len(names) <= 4 else f"{len(names)} files, {names[0]} to {names[-1]}"
     hardware = torch.cuda.get_device_name() if config.accelerator == "gpu" else processor()
+    started = SHIPPED.get(training.same["weights"] or "", {}).get("license", "unknown")
+    base = {"trained further from": f"{config.weights}; its licence: {started}"} if "weights" in config else {}
     return {
+        **{name: redacted(value) for name, value in base.items()},
         "text": f"{files}, {len(text.tokens):,} tokens, {text.sentences:,} sentences; its licence: {config.licence}",
         "softmax": f"{len(text.vocabulary):,} words",
         "read": f"{training.step:,} steps, {training.read:,} predictions in each direction, "

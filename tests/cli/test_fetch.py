@@ -44,6 +44,8 @@ def site(online, monkeypatch, tmp_path):
     monkeypatch.setattr(downloads, "PAUSES", ())
     monkeypatch.setattr(fetch, "SHIPPED", tmp_path / "package")
     (tmp_path / "gum.tar.gz").write_bytes(gum())
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "NOTICE.md").write_text("licences", encoding="utf-8")
     nodes = {task: copy.deepcopy(task_yaml(task)) for task in TASKS}
     monkeypatch.setattr(fetch, "task_yaml", nodes.__getitem__)
     with loopback() as site:
@@ -149,7 +151,7 @@ def test_a_member_of_an_archive_and_a_suite_without_public_files(site, fetched, 
     assert "snli_1.0.zip: damaged or changed" in fetched("--suite", "paper", "--task", "snli")[2][0]
     code, lines, _ = fetched("--suite", "paper", "--task", "ner")
     [line] = lines
-    assert (code, line.partition(". ")[0]) == (0, "ner: licensed")
+    assert (code, line.partition(" (")[0]) == (0, "ner: licensed")
 
 
 @pytest.mark.parametrize(

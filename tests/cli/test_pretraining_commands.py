@@ -95,6 +95,7 @@ def test_finetune_goes_on_from_the_weights_and_their_vocabulary(trained, tmp_pat
     old, new = (load_bilm(str(folder))[0] for folder in (trained / "out", tmp_path / "tuned"))
     assert not torch.equal(old.characters.embedding, new.characters.embedding)  # nothing is frozen
     card = (tmp_path / "tuned" / "README.md").read_text(encoding="utf-8")
+    assert f"| trained further from | {trained}/out; its licence: unknown |" in card
     shutil.copytree(tmp_path / "tuned", tmp_path / "others")
     assert main(["finetune", f"weights={tmp_path}/others", f"out={tmp_path}/tuned", *more, *TINY]) == 2
     assert "from a training with other weights. Resume with the same" in capsys.readouterr().err

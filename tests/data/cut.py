@@ -1,7 +1,7 @@
 """Cuts small files out of the data that ship with the package: `python tests/data/cut.py`.
 
-Short sentences, in the order of the files, and ten numbers of the vectors of their words. SST, OntoGUM and the word
-senses may not be shipped; README.md says what is here in their place.
+Short sentences, in the order of the files, and ten numbers of the vectors of their words. SST, OntoGUM and the test
+data of word senses may not be shipped; README.md says what is here in their place.
 """
 
 import json

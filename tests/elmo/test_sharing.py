@@ -47,6 +47,9 @@ def test_the_card_says_what_it_is(golden, tmp_path):
     for text in ("Trained on a lake.", f"{lstm['dim']} cells projected to {lstm['projection_dim']}", golden.checksum):
         assert text in card.text
     assert golden.generate_model_card().data.license == "unknown"
+    ours = ElmoEncoder(weights="mini").generate_model_card()
+    assert ours.data.license == "cc-by-sa-3.0"
+    assert "| text | English Wikipedia of 2014 and 2021, by its authors, " in ours.text
     (tmp_path / "README.md").write_text("my own words")
     golden.save_pretrained(tmp_path)
     assert (tmp_path / "README.md").read_text() == "my own words"
