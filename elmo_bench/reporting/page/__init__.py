@@ -225,9 +225,9 @@ def data_of(group: Group) -> str:
     """What the runs of a group were trained and scored on."""
     data, basis = group.rows[0].newest["data"], group.basis
     counts = ", ".join(f"{data['counts'][split]:,} {split}" for split in ("train", "dev", "test"))  # type: ignore[literal-required]
-    name = f"{group.info.data}, " if group.info.data else ""
-    about = f"{name}{counts} (digest {'; '.join([basis.data, *data['notes']])})"
-    return f"Data of {group.name}: {about}; size {basis.size}; version {basis.version}."
+    parts = [group.info.data, counts, f"size {basis.size}", f"version {basis.version}", f"digest {basis.data}"]
+    notes = "; ".join(note.rstrip(".") for note in data["notes"])
+    return f"{group.label()} ({group.name}): {'; '.join(filter(None, parts))}.{f' Notes: {notes}.' if notes else ''}"
 
 
 def superseded(old: Row, new: Row) -> tuple[str, str]:
