@@ -206,10 +206,12 @@ def rows(training: Training) -> dict[str, str]:
     names = [file.name for file in shard_files(config.corpus)]
     files = ", ".join(names) if len(names) <= 4 else f"{len(names)} files, {names[0]} to {names[-1]}"
     hardware = torch.cuda.get_device_name() if config.accelerator == "gpu" else processor()
-    started = SHIPPED.get(training.same["weights"] or "", {}).get("license", "unknown")
-    base = {"trained further from": f"{config.weights}; its licence: {started}"} if "weights" in config else {}
+    further = {}
+    if checksum := training.same["weights"]:
+        licence = SHIPPED.get(checksum, {}).get("license", "unknown")
+        further = {"trained further from": redacted(f"{config.weights}; its licence: {licence}")}
     return {
-        **{name: redacted(value) for name, value in base.items()},
+        **further,
         "text": f"{files}, {len(text.tokens):,} tokens, {text.sentences:,} sentences; its licence: {config.licence}",
         "softmax": f"{len(text.vocabulary):,} words",
         "read": f"{training.step:,} steps, {training.read:,} predictions in each direction, "
