@@ -5,13 +5,16 @@ direction.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.frozen import moved
 from elmo_bench.elmo.kernels import Network
 from elmo_bench.elmo.model import State
 from elmo_bench.elmo.options import BiLMOptions
@@ -26,17 +29,24 @@ def layers_of_words(
 ) -> tuple[Tensor, list[int], list[State]]:
     """Layers [B, L, T, 2P] of sentences, their lengths, and the last states; see `layers_of`.
 
-    `vectors` gives N distinct words their vectors [1 + N, P], row 0 zeros. `start` gives the states that the sentences
+    `vectors` gives N words their vectors [1 + N, P], row 0 zeros. `start` gives the states that the sentences
     start from, on the device of these vectors.
     """
-    rows: dict[Hashable, int] = {}
-    numbers = [rows.setdefault(word, 1 + len(rows)) for sentence in sentences for word in sentence]
-    lengths = [len(sentence) for sentence in sentences]
+    rows, lengths = _Numbers(), [len(sentence) for sentence in sentences]
+    numbers = np.fromiter(map(rows.__getitem__, chain.from_iterable(sentences)), np.int64, sum(lengths))
     index = torch.zeros(len(lengths), max(lengths), dtype=torch.int64)  # BT
-    index[torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]] = torch.tensor(numbers, dtype=torch.int64)
+    index[torch.arange(index.shape[1]) < torch.tensor(lengths)[:, None]] = torch.from_numpy(numbers)
     table = vectors(list(rows))
     layers, last = layers_of(network, table, index, start(table))
     return layers, lengths, last
+
+
+class _Numbers(dict[Hashable, int]):
+    """Numbers words from 1 in the order in which they are first asked for."""
+
+    def __missing__(self, word: Hashable) -> int:
+        number = self[word] = 1 + len(self)
+        return number
 
 
 def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
@@ -48,27 +58,21 @@ def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[Sta
     """
     lengths = (index > 0).sum(dim=1)  # B
     order = torch.argsort(lengths, descending=True, stable=True)
-    steps = torch.arange(index.shape[1])
+    back, steps = torch.argsort(order), torch.arange(int(lengths.max()))
+    index = index[:, : len(steps)]
     mirror = lengths[:, None] - 1 - steps  # BT: reversed within the sentence
     mirror = torch.where(mirror < 0, steps, mirror)
     words = torch.stack([index, index.gather(1, mirror)])[:, order].transpose(1, 2)  # 2TB
-    alive = (lengths[:, None] > steps).sum(dim=0)  # T: sentences that have a word at this step
-    sizes = alive[alive > 0].tolist()
+    places = torch.stack([steps.expand_as(mirror), mirror]) * len(index) + back[:, None]  # 2BT, among rows of outputs
+    sizes = (lengths[:, None] > steps).sum(dim=0).tolist()  # T: sentences that have a word at this step
 
-    device = vectors.device
-    words = words[:, : len(sizes)].contiguous().to(device)
-    index, mirror, order = index.to(device), mirror.to(device), order.to(device)
-    back = torch.argsort(order)
-    states = [(h[:, order], c[:, order]) for h, c in states]
-    outputs, last = network.contextual(vectors, words, states, sizes)
-
-    layers = [functional.embedding(index, vectors).repeat(1, 1, 2)]  # BT(2P)
-    beyond = (0, 0, 0, 0, 0, index.shape[1] - len(sizes))
-    rows = torch.arange(len(index), device=device)[:, None]
+    index, words, places, order, back = moved(vectors.device, index, words, places, order, back)
+    outputs, last = network.contextual(vectors, words, [(h[:, order], c[:, order]) for h, c in states], sizes)
+    parts = [functional.embedding(index, vectors)] * 2  # BTP
     for output in outputs:
-        forward, backward = functional.pad(output, beyond).transpose(1, 2)[:, back]  # BTP each
-        layers.append(torch.cat([forward, backward[rows, mirror]], dim=2))
-    return torch.stack(layers, dim=1), [(h[:, back], c[:, back]) for h, c in last]
+        parts += [functional.embedding(*pair) for pair in zip(places, output.flatten(1, 2), strict=True)]
+    layers = torch.cat(parts, dim=2).unflatten(2, (-1, 2 * vectors.shape[1]))  # BTL(2P)
+    return layers.transpose(1, 2), [(h[:, back], c[:, back]) for h, c in last]
 
 
 def zero_states(options: BiLMOptions, rows: int, like: Tensor) -> list[State]:
@@ -117,7 +121,7 @@ def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> list[Sequence
     for number, sentence in enumerate(sentences := list(sentences)):
         if isinstance(sentence, str) or not isinstance(sentence, Iterable):
             raise UserError(f"{call}: {sentence!r:.40} is a {type(sentence).__name__}, expected a list of tokens.")
-        for position, token in enumerate(sentence):
+        for position, token in enumerate(sentence if {*map(type, sentence)} - {str} else ()):
             if not isinstance(token, str):
                 raise UserError(
                     f"{call}: token {position} of sentence {number} (counted from 0) is {token!r:.60}. Give strings."

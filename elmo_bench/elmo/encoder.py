@@ -10,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import parallel_map
 from elmo_bench.elmo.batches import check_tokens, keep, layers_of_words, started, zero_states
 from elmo_bench.elmo.export import Shareable
-from elmo_bench.elmo.frozen import WordVectors, described, device_named, frozen
+from elmo_bench.elmo.frozen import WordVectors, described, device_named, frozen, moved
 from elmo_bench.elmo.kernels import fastest
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import locate
@@ -142,25 +143,29 @@ class ElmoEncoder(Shareable):
 
     @frozen
     def _encode_pool(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
-        layers, lengths = self.batch(sentences, markers=markers)
-        copy = len(lengths) > 1  # a view would keep the padding of the whole batch
-        return [row[:, :length].to(torch.float32, copy=copy) for row, length in zip(layers, lengths, strict=True)]
+        layers, lengths = self.batch(sentences, markers=markers)  # BLTD
+        rows = layers.transpose(1, 2).flatten(0, 2)  # in the order B, T, L
+        numbers = torch.arange(len(rows)).view(len(lengths), -1, self.layers).transpose(1, 2)  # BLT
+        inside = torch.arange(layers.shape[2]) < torch.tensor(lengths)[:, None, None]
+        [kept] = moved(rows.device, numbers[inside.expand_as(numbers)])  # one copy for all: a GPU would do thousands
+        parts = functional.embedding(kept, rows).float().split([self.layers * length for length in lengths])
+        return [part.view(self.layers, -1, self.dim) for part in parts]
 
     @frozen
     def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
         """Layers [B, L, T, D] of one batch on the encoder's device, valid up to the lengths."""
         marked = markers or self.stateful
-        words = [  # a word is cut, since its vector depends on 48 bytes and is remembered with the word
-            [word[:LONGEST_WORD] for word in ((*START, *sentence, *END) if marked else sentence)]
-            for sentence in sentences
-        ]
+        words = [(*START, *sentence, *END) for sentence in sentences] if marked else sentences
 
         def start(vectors: Tensor) -> list[State]:
             if marked:
                 return started(self._kept, self.bilm.options, len(words), vectors)
             return self._start_after_markers(len(words))
 
-        layers, lengths, last = layers_of_words(self.network, self.vectors, words, start)
+        def vectors(words: Sequence[Any]) -> Tensor:  # cut, since 48 bytes count and the word is remembered
+            return self.vectors([word[:LONGEST_WORD] for word in words])
+
+        layers, lengths, last = layers_of_words(self.network, vectors, words, start)
         if self.stateful:
             self._kept = keep(self._kept, last)
             if not markers:

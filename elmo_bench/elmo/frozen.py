@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
 
@@ -67,6 +68,15 @@ def multiplies_bfloat16(device: torch.device | str) -> bool:
     return torch.cuda.get_device_capability(device) >= BFLOAT16
 
 
+def moved(device: torch.device, *tensors: Tensor) -> Sequence[Tensor]:
+    """Tensors of one type from the CPU to a device, in one copy, during which neither side waits for the other."""
+    if device.type == "cpu":
+        return tensors
+    flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+
+
 def described(encoder: Any, weights: str) -> str:
     """An encoder in a line: its kind, weights, layers, dimensions and parameters."""
     size = f"{encoder.layers} layers x {encoder.dim}, {encoder.parameters:,} parameters"
@@ -94,13 +104,15 @@ class WordVectors:
         self._rows: dict[Hashable, int] = {}
 
     def __call__(self, words: Sequence[Hashable]) -> Tensor:
-        """Vectors [1 + N, P] of N distinct words; row 0 is zeros."""
+        """Vectors [1 + N, P] of N words; row 0 is zeros."""
         with self._lock:
             new = [word for word in words if word not in self._rows]
             if new and len(self._rows) + len(new) > self.limit:
                 self._rows, new = {}, list(words)
             if new:
-                vectors = self.characters(torch.from_numpy(self.ids(new)).to(self.device))
+                new = list(dict.fromkeys(new))
+                [ids] = moved(self.device, torch.from_numpy(self.ids(new)))
+                vectors = self.characters(ids)
                 first = 1 + len(self._rows)
                 if len(self._table) < first + len(new):
                     table = vectors.new_zeros(2 * (first + len(new)), vectors.shape[1])
@@ -108,5 +120,6 @@ class WordVectors:
                     self._table = table
                 self._table[first : first + len(new)] = vectors
                 self._rows.update(zip(new, range(first, first + len(new)), strict=True))
-            rows = torch.tensor([0, *(self._rows[word] for word in words)])
-            return self._table[rows.to(self._table.device)]
+            numbers = np.fromiter(map(self._rows.__getitem__, words), np.int64, len(words))
+            [rows] = moved(self._table.device, functional.pad(torch.from_numpy(numbers), (1, 0)))
+            return functional.embedding(rows, self._table)

@@ -2,14 +2,15 @@
 
 import logging
 import os
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
+from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import ENDING, read_tensors
@@ -18,11 +19,11 @@ from elmo_bench.base.machine import parallel_map
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.batches import check_tokens
-from elmo_bench.elmo.frozen import described, device_named, frozen, multiplies_bfloat16
+from elmo_bench.elmo.frozen import described, device_named, frozen, moved, multiplies_bfloat16
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
-from elmo_bench.encoders.hf_words import Part, Pieces
+from elmo_bench.encoders.hf_words import OUTSIDE, Part, Pieces
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
@@ -87,13 +88,14 @@ class HfEncoder:
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device."""
         sentences = check_tokens(sentences, "encode")
-        cut = self.words.parts(sentences, longest=self.longest, pooling=self.pooling)
+        cut = self.words.parts(sentences, longest=self.longest)
         if long := sum(len(parts) > 1 for parts in cut):
             if not self.parts:
                 console.print(f"sequences of more than {self.longest} pieces are read in parts", highlight=False)
             self.parts += long
         read = iter(self._read([part for parts in cut for part in parts]))
-        return [torch.cat([next(read) for _ in parts] or [self._zeros(0)], dim=1) for parts in cut]
+        found = [[next(read) for _ in parts] or [self._zeros(0)] for parts in cut]
+        return [torch.cat(parts, dim=1) if len(parts) > 1 else parts[0] for parts in found]
 
     @frozen
     def _is_causal(self) -> bool:
@@ -138,8 +140,9 @@ class HfEncoder:
     @frozen
     def _read(self, texts: Sequence[Part]) -> list[Tensor]:
         """[L, T, D] of each part; zeros where no word has a piece, which some models could not read."""
-        results = [self._zeros(0 if text.chosen else text.words) for text in texts]
-        rows = [row for row, text in enumerate(texts) if text.chosen]
+        rows = [row for row, text in enumerate(texts) if max(text.owners, default=OUTSIDE) != OUTSIDE]
+        none, read = self._zeros(0), {*rows}
+        results = [none if row in read else self._zeros(text.words) for row, text in enumerate(texts)]
         lengths = [len(texts[row].ids) for row in rows]
         cut = pools(by_length(lengths), lengths, size=self.size, tokens=self.tokens)
         work = [[rows[number] for number in pool] for pool in cut]
@@ -158,18 +161,31 @@ class HfEncoder:
                 f"encoder.name={self.folder}: the tokeniser has a piece number {most}, but the model knows {known:,}. "
                 "Save the tokeniser that the model was trained with."
             )
-        ids = pad_sequence([torch.tensor(text.ids) for text in texts], batch_first=True)  # BP
-        mask = pad_sequence([torch.ones(len(text.ids), dtype=torch.long) for text in texts], batch_first=True)  # BP
-        layers = torch.stack(self._forward(ids.to(self.device), mask.to(self.device)), dim=2).float()  # BPLD
-        starts = [0, *accumulate(text.words for text in texts)]  # of each text among all words
-        chosen = [(row, piece, starts[row] + word) for row, text in enumerate(texts) for piece, word in text.chosen]
-        rows, pieces, words = torch.tensor(chosen, device=self.device).T  # of N pieces
-        sums = layers.new_zeros(starts[-1], *layers.shape[2:]).index_add_(0, words, layers[rows, pieces])  # WLD
-        means = sums / torch.bincount(words, minlength=starts[-1]).clamp(min=1)[:, None, None]
-        return [part.transpose(0, 1) for part in means.split([text.words for text in texts])]  # LTD
+        lengths, counts = [len(text.ids) for text in texts], [text.words for text in texts]
+        inside = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]  # BP
+        ids = torch.zeros(inside.shape, dtype=torch.long)
+        ids[inside] = _flat(text.ids for text in texts)
+        owners = _flat(text.owners for text in texts)
+        starts = torch.tensor([0, *accumulate(counts)]).repeat_interleave(torch.tensor([*lengths, 0]))
+        words, places = (owners + starts)[owners != OUTSIDE], inside.flatten().nonzero()[:, 0][owners != OUTSIDE]
+        if self.pooling != "mean":  # a word's pieces are neighbours
+            edge = torch.tensor([OUTSIDE])
+            kept = words.diff(prepend=edge) != 0 if self.pooling == "first" else words.diff(append=edge) != 0
+            words, places = words[kept], places[kept]
+        sizes = torch.bincount(words, minlength=sum(counts)).clamp(min=1)
+        ids, mask, words, places, sizes = moved(self.device, ids, inside.long(), words, places, sizes)
+        layers = [functional.embedding(places, layer.flatten(0, 1)) for layer in self._forward(ids, mask)]
+        chosen = torch.stack(layers, dim=1).float()  # of N pieces, [N, L, D]
+        sums = chosen.new_zeros(len(sizes), *chosen.shape[1:]).index_add_(0, words, chosen)
+        return [part.transpose(0, 1) for part in (sums / sizes[:, None, None]).split(counts)]  # LTD
 
 
 load: type[Encoder] = HfEncoder
+
+
+def _flat(lists: Iterable[Sequence[int]]) -> Tensor:
+    """The numbers of all lists, int64."""
+    return torch.from_numpy(np.fromiter(chain.from_iterable(lists), np.int64))
 
 
 def _config(folder: Path) -> Any:

@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 
+OUTSIDE = -1
+
 
 class Part(NamedTuple):
     """A sequence, or a part of one, that goes through the network at once."""
 
     ids: list[int]
     words: int  # how many it has
-    chosen: list[tuple[int, int]]  # (position in `ids`, word): the pieces whose mean is the word's vector
+    owners: list[int]  # the word of each piece; OUTSIDE for markers
 
 
 class Pieces:
@@ -45,22 +47,22 @@ class Pieces:
         coded = self.backend.encode(["a", "dog"], is_pretokenized=True, add_special_tokens=False)
         return [piece for piece, word in zip(coded.ids, coded.word_ids, strict=True) if word == 1]
 
-    def parts(self, sentences: Sequence[Sequence[str]], *, longest: int, pooling: str) -> list[list[Part]]:
+    def parts(self, sentences: Sequence[Sequence[str]], *, longest: int) -> list[list[Part]]:
         """The parts of each sentence, of at most `longest` pieces; almost always one, and none of an empty sentence.
 
-        `pooling` of a word's pieces: first, last or mean. A single word of too many pieces keeps its first ones.
+        A single word of too many pieces keeps its first ones.
         """
         coded = self.backend.encode_batch([list(sentence) for sentence in sentences], is_pretokenized=True)
         return [
-            list(_parts(each.ids, each.word_ids, len(sentence), longest, pooling)) if sentence else []
+            list(_parts(each.ids, each.word_ids, len(sentence), longest)) if sentence else []
             for sentence, each in zip(sentences, coded, strict=True)
         ]
 
 
-def _parts(ids: list[int], words: list[int | None], count: int, longest: int, pooling: str) -> Iterator[Part]:
+def _parts(ids: list[int], words: list[int | None], count: int, longest: int) -> Iterator[Part]:
     """Every part of a sequence of `count` words. `words`: the word of each piece; None for markers around them."""
     if len(ids) <= longest:  # nearly always, and faster
-        yield Part(ids, count, _chosen([(at, word) for at, word in enumerate(words) if word is not None], pooling))
+        yield Part(ids, count, [OUTSIDE if word is None else word for word in words])
         return
     pieces: list[list[int]] = [[] for _ in range(count)]  # of each word
     for piece, word in enumerate(words):
@@ -72,17 +74,9 @@ def _parts(ids: list[int], words: list[int | None], count: int, longest: int, po
     while start < count:
         end = _end(sizes, start, room)
         own = [(ids[piece], word - start) for word in range(start, end) for piece in pieces[word]][:room]
-        read = _chosen([(position, word) for position, (_, word) in enumerate(own, start=len(before))], pooling)
-        yield Part([*before, *(piece for piece, _ in own), *after], end - start, read)
+        owners = [*[OUTSIDE] * len(before), *(word for _, word in own), *[OUTSIDE] * len(after)]
+        yield Part([*before, *(piece for piece, _ in own), *after], end - start, owners)
         start = end
-
-
-def _chosen(placed: list[tuple[int, int]], pooling: str) -> list[tuple[int, int]]:
-    """Of (position, word) of all pieces those whose mean is the word's vector."""
-    if pooling == "mean":
-        return placed
-    ordered = placed if pooling == "last" else placed[::-1]
-    return [(position, word) for word, position in {word: position for position, word in ordered}.items()]
 
 
 def _end(sizes: list[int], start: int, room: int) -> int:

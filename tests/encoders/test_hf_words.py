@@ -124,14 +124,13 @@ def test_texts_of_any_length_have_vectors_that_depend_on_nothing_else(encoders, 
         assert bool(layers.any()) == (text not in ([], [""]))
 
 
-@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
-def test_a_word_of_too_many_pieces_keeps_its_first_ones(encoders, pooling):
+def test_a_word_of_too_many_pieces_keeps_its_first_ones(encoders):
     encoder = encoders["gpt2"]
-    [parts] = encoder.words.parts([["a", "xyz" * 30, "", "a"]], longest=8, pooling=pooling)
+    [parts] = encoder.words.parts([["a", "xyz" * 30, "", "a"]], longest=8)
     assert [part.words for part in parts] == [1, 1, 2]
     assert parts[1].ids == encoder.words.backend.encode(" " + "xyz" * 30).ids[1:9]
-    assert parts[1].chosen == {"first": [(0, 0)], "last": [(7, 0)], "mean": [(n, 0) for n in range(8)]}[pooling]
-    assert {word for _, word in parts[2].chosen} == {1}
+    assert parts[1].owners == [0] * 8
+    assert {*parts[2].owners} == {1}
 
 
 def test_a_model_that_mixes_its_texts_reads_one_at_a_time_and_says_so(tmp_path, capsys):
@@ -161,6 +160,6 @@ def test_the_configuration_chooses_no_attention(tmp_path, monkeypatch, encoders,
 
 def test_every_part_of_a_long_text_is_between_the_markers():
     """1 and 2 are the markers; the second of four words has two pieces."""
-    found = list(_parts([1, 10, 20, 21, 30, 40, 2], [None, 0, 1, 1, 2, 3, None], 4, 5, "first"))
+    found = list(_parts([1, 10, 20, 21, 30, 40, 2], [None, 0, 1, 1, 2, 3, None], 4, 5))
     assert [part.ids for part in found] == [[1, 10, 2], [1, 20, 21, 2], [1, 30, 40, 2]]
-    assert [sorted(part.chosen) for part in found] == [[(1, 0)], [(1, 0)], [(1, 0), (2, 1)]]
+    assert [part.owners for part in found] == [[-1, 0, -1], [-1, 0, 0, -1], [-1, 0, 1, -1]]

@@ -11,7 +11,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from math import prod
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_bench.elmo.frozen import float32_products
+from elmo_bench.elmo.frozen import float32_products, moved
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, ProjectedLstm, State
 
@@ -91,16 +93,18 @@ class GraphBiLM(BatchedBiLM):
     ) -> tuple[list[Tensor], list[State]]:
         """As `Network.contextual`."""
         x = functional.embedding(words, vectors)  # 2TBP
-        alive = torch.tensor(sizes, dtype=torch.int32)[:, None] > torch.arange(x.shape[2])  # TB
-        ends = alive.sum(dim=0, dtype=torch.int32).to(x.device)  # B: how many words each row has
+        ends = (torch.tensor(sizes, dtype=torch.int64)[:, None] > torch.arange(x.shape[2])).sum(dim=0)  # B: words
+        ends, final, rows = moved(x.device, ends, (ends - 1).clamp(min=0), torch.arange(x.shape[2]))
+        began = ends[:, None] > 0
         outputs, last = [], []
         with self._lock, float32_products(self.products):
             self._make_room(x, max((steps * rows for _, steps, rows in pieces(sizes)), default=0))
             for index, state in enumerate(states):
-                y, state_after = self._layer(index, x, state, sizes, ends)
+                y, c = self._layer(index, x, state, sizes, ends)
+                h = torch.where(began, y[:, final, rows].to(state[0].dtype), state[0]) if sizes else state[0]
                 x = y + x if index else y
                 outputs.append(x)
-                last.append(state_after)
+                last.append((h, c))
         return outputs, last
 
     def _make_room(self, x: Tensor, needed: int) -> None:
@@ -120,28 +124,23 @@ class GraphBiLM(BatchedBiLM):
         """The beginning of a buffer in this shape."""
         return self._flat[name][: prod(shape)].view(shape)
 
-    def _layer(self, index: int, x: Tensor, state: State, sizes: Sequence[int], ends: Tensor) -> tuple[Tensor, State]:
-        """x [2, T, B, P] -> outputs, zeros after a row's end, and the state at its end."""
+    def _layer(self, index: int, x: Tensor, state: State, sizes: Sequence[int], ends: Tensor) -> tuple[Tensor, Tensor]:
+        """x [2, T, B, P] -> outputs, zeros after a row's end, and the cells at its end."""
         count, features, cell = x.shape[2], x.shape[3], self.options.lstm_dim
-        y, (first, c), before = torch.zeros_like(x), (part.clone() for part in state), 0
-        h, c_now = first, c
-        for start, steps, rows in pieces(sizes):
+        y, h, c = torch.zeros_like(x), state[0], state[1].clone()
+        for rows, same in groupby(pieces(sizes), key=itemgetter(2)):  # fewer rows lie elsewhere in the buffers
+            (first, *_), *_ = run = list(same)
             kept = min(rows, count)
-            if rows != before:  # the buffers' rows lie elsewhere
-                h_rows, c_rows = self._view("h", 2, rows, features), self._view("c", 2, rows, cell)
-                h, c_now = h[:, :kept].clone(), c_now[:, :kept].clone()
-                h_rows[:, :kept], c_rows[:, :kept] = h, c_now
-                self._ends[:kept], self._ends[kept:rows] = ends[:kept] - start, 0
-                h, c_now, before = h_rows, c_rows, rows
-            piece = slice(start, start + steps)
-            self._view("x", 2, steps, rows, features)[:, :, :kept] = x[:, piece, :kept]
-            self._graphs.run((index, steps, rows), partial(self._steps, self.bilm.lstms[index], steps, rows))
-            y[:, piece, :kept] = self._view("y", 2, steps, rows, features)[:, :, :kept]
-            c[:, :kept] = c_now[:, :kept]
-        if sizes:
-            at_end = y[:, (ends - 1).clamp(min=0).long(), torch.arange(count, device=x.device)]  # 2BP
-            first = torch.where(ends[:, None] > 0, at_end.to(first.dtype), first)
-        return y, (first, c)
+            h_rows, c_rows = self._view("h", 2, rows, features), self._view("c", 2, rows, cell)
+            h_rows[:, :kept], c_rows[:, :kept] = h[:, :kept], c[:, :kept]
+            self._ends[:kept], self._ends[kept:rows] = ends[:kept] - first, 0
+            for start, steps, _ in run:
+                piece = slice(start, start + steps)
+                self._view("x", 2, steps, rows, features)[:, :, :kept] = x[:, piece, :kept]
+                self._graphs.run((index, steps, rows), partial(self._steps, self.bilm.lstms[index], steps, rows))
+                y[:, piece, :kept] = self._view("y", 2, steps, rows, features)[:, :, :kept]
+            h, c[:, :kept] = h_rows[:, :kept].clone(), c_rows[:, :kept]
+        return y, c
 
     def _steps(self, lstm: ProjectedLstm, steps: int, rows: int) -> None:
         """All steps of a piece: from the buffers x, h and c to y, h and c."""
