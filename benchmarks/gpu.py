@@ -13,7 +13,7 @@ A machine without a network, where torch, transformers and lightning are install
 omegaconf, antlr4-python3-runtime, pytorch-crf, seqeval, orjson, pydantic, pydantic-core, annotated-types,
 typing-inspection and, for the peer, allennlp, in a folder that PYTHONPATH names too. A tree that travels can leave
 behind results/, docs/, elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors and
-elmo_bench/data/{ud_ewt,wsd}.
+elmo_bench/data/{ud_ewt,wsd}. Training steps of SST-5 and coreference, too, where $ELMO_BENCH_DATA has their data.
 """
 
 import argparse
@@ -42,7 +42,7 @@ from elmo_bench.encoders.hf import HfEncoder
 HERE = Path(__file__).resolve().parent
 TAIL = 40  # lines of a step's output
 ROUNDS, BATCH = 3, 128
-HEADS, STEPS = ("ner", "snli", "srl", "squad"), 8  # whose data ship; half of the steps warm up
+HEADS, MORE, STEPS = ("ner", "snli", "srl", "squad"), ("sst5", "coref"), 9  # data ship, or not; a third warms up
 
 
 def minilm(folder: Path) -> Path:
@@ -88,7 +88,7 @@ def profiled(weights: Path, sentences: Sequence[Sequence[str]]) -> None:
     for _ in range(3):  # then every graph is captured
         encoder.encode(sentences)
     print("encoding", kernels(lambda: encoder.encode(sentences)), sep="\n", flush=True)
-    for task in HEADS:
+    for task in HEADS + MORE * bool(os.environ.get("ELMO_BENCH_DATA")):
         training = heads.Steps([f"task={task}", "data.max_train=640", *sizes(weights)], STEPS)
         training.module.to("cuda")
         training.dataset = [move_data_to_device(training.dataset[batch], "cuda") for batch in training.batches]
@@ -96,18 +96,19 @@ def profiled(weights: Path, sentences: Sequence[Sequence[str]]) -> None:
 
         def some(training: heads.Steps = training) -> None:
             with torch.autocast("cuda", torch.bfloat16):
-                for _ in range(STEPS // 2):
+                for _ in range(STEPS // 3):
                     training.step()
 
         some()
-        print(task, kernels(some), sep="\n", flush=True)
+        print(f"{task}: {1e3 * seconds(some) / (STEPS // 3):.1f} ms a step", kernels(some), sep="\n", flush=True)
 
 
 def kernels(call: Callable[[], object]) -> str:
-    """The longest kernels of a call, and what the processor waits for."""
+    """The longest kernels of a call, and what the processor is longest at."""
     with torch.profiler.profile() as profiler:
         call()
-    return profiler.key_averages().table(sort_by="self_cuda_time_total", row_limit=15, max_name_column_width=60)
+    events, columns = profiler.key_averages(), {"row_limit": 12, "max_name_column_width": 60}
+    return "\n".join(events.table(sort_by=f"self_{side}_time_total", **columns) for side in ("cuda", "cpu"))
 
 
 def sizes(weights: Path) -> list[str]:
@@ -127,7 +128,7 @@ def steps(folder: Path, args: argparse.Namespace) -> dict[str, tuple[float, list
     random_weights.write(folder / "original", random_weights.options(*random_weights.SHAPES["original"]), seed=0)
     bench, text = [sys.executable, "benchmarks/encode.py", "--device", "cuda"], ["--sentences", str(args.sentences)]
     first, peer = [*bench, "--shapes", "original", *text], str(args.peer or "none")
-    many, one = ["--count", "8000", "--batches", "64"], ["--count", "1024", "--batches", "1"]
+    many, one = ["--count", "4096", "--batches", "64"], ["--count", "1024", "--batches", "1"]
     all_of, again = "float32,bfloat16,tf32", [sys.executable, __file__, str(args.out), *text, "--only"]
 
     def kept(step: str) -> list[str]:
@@ -137,7 +138,7 @@ def steps(folder: Path, args: argparse.Namespace) -> dict[str, tuple[float, list
     return {
         "tests": (0.1, [sys.executable, "-m", "pytest", "-o", "filterwarnings=default", "-m", "", "-k", "gpu",
                         "tests/elmo", "tests/pretraining"]),
-        "encode": (0.2, [*first, *many, "--precision", all_of, "--rounds", "3", "--peer", peer, *kept("encode")]),
+        "encode": (0.2, [*first, *many, "--precision", all_of, "--rounds", "5", "--peer", peer, *kept("encode")]),
         "one": (0.1, [*first, *one, "--precision", "float32,bfloat16", "--rounds", "3", "--peer", "none",
                       *kept("one")]),
         "transformer": (0.05, [*again, "transformer"]),
@@ -184,7 +185,7 @@ def main() -> None:
         if args.only == ["profile"] and args.weights:
             import sides
 
-            profiled(args.weights, sides.read_sentences(args.sentences, 8000))
+            profiled(args.weights, sides.read_sentences(args.sentences, 4096))
             return
         end = time.monotonic() + 60 * args.minutes
         test = [args.peer, "-c", "import allennlp_elmo"]
