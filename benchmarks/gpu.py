@@ -11,8 +11,8 @@ stopped, and says so; the others go on. Where AllenNLP cannot be imported, our r
 
 A machine without a network, where torch, transformers and lightning are installed, needs the wheels of hydra-core,
 omegaconf, antlr4-python3-runtime, pytorch-crf, seqeval, orjson, pydantic, pydantic-core, annotated-types,
-typing-inspection and, for the peer, allennlp, in a folder that PYTHONPATH names too. A tree that travels can leave
-behind results/, docs/, elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors and
+typing-inspection, nltk and, for the peer, allennlp, in a folder that PYTHONPATH names too. A tree that travels can
+leave behind results/, docs/, elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors and
 elmo_bench/data/{ud_ewt,wsd}. Training steps of SST-5 and coreference, too, where $ELMO_BENCH_DATA has their data.
 """
 
@@ -92,15 +92,16 @@ def profiled(weights: Path, sentences: Sequence[Sequence[str]]) -> None:
         training = heads.Steps([f"task={task}", "data.max_train=640", *sizes(weights)], STEPS)
         training.module.to("cuda")
         training.dataset = [move_data_to_device(training.dataset[batch], "cuda") for batch in training.batches]
-        training.batches = [*range(STEPS)]
+        training.batches = [*range(len(training.dataset))]
 
-        def some(training: heads.Steps = training) -> None:
+        def some(training: heads.Steps = training, steps: int = len(training.batches) // 3) -> None:
             with torch.autocast("cuda", torch.bfloat16):
-                for _ in range(STEPS // 3):
+                for _ in range(steps):
                     training.step()
 
         some()
-        print(f"{task}: {1e3 * seconds(some) / (STEPS // 3):.1f} ms a step", kernels(some), sep="\n", flush=True)
+        milliseconds = 1e3 * seconds(some) / (len(training.batches) // 3)
+        print(f"{task}: {milliseconds:.1f} ms a step", kernels(some), sep="\n", flush=True)
 
 
 def kernels(call: Callable[[], object]) -> str:
