@@ -73,35 +73,52 @@ def transformer(sentences: Sequence[Sequence[str]], folder: Path) -> dict[str, A
                 coded = tokeniser(batch, is_split_into_words=True, padding=True, truncation=True, return_tensors="pt")
                 model(**coded.to("cuda"), output_hidden_states=True)
 
-        times = [
-            [seconds(side) for side in (lambda ours=ours: ours.encode(sentences), plain)] for _ in range(ROUNDS + 1)
-        ]
+        times = []
+        for _ in range(ROUNDS + 1):
+            times.append([seconds(side) for side in (lambda ours=ours: ours.encode(sentences), plain)])
+            print(precision, times[-1], flush=True)
         rates = [[tokens / each for each in own] for own in times[1:]]  # the first round warms up
         ratios = [mine / theirs for mine, theirs in rates]
         figures[precision] = {"hf and plain, tokens/s": rates, "ratio": statistics.median(ratios), "ratios": ratios}
     return figures
 
 
-def profiled(weights: Path, sentences: Sequence[Sequence[str]]) -> None:
-    """Print the share of each kernel in bfloat16 encoding, and in some training steps of heads at the paper's sizes."""
-    encoder = ElmoEncoder(weights=str(weights), precision="bfloat16", device="cuda")
-    for _ in range(3):  # then every graph is captured
-        encoder.encode(sentences)
-    print("encoding", kernels(lambda: encoder.encode(sentences)), sep="\n", flush=True)
-    for task in HEADS + MORE * bool(os.environ.get("ELMO_BENCH_DATA")):
-        training = heads.Steps([f"task={task}", "data.max_train=640", *sizes(weights)], STEPS)
+def profiled(command: Sequence[str]) -> None:
+    """Print `profile_of` encoding and heads. All prepare at once, then one after the other has the card."""
+    parts = ["encoding", *HEADS, *(MORE if os.environ.get("ELMO_BENCH_DATA") else ())]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    running: list[Any] = [subprocess.Popen([*command, "--part", part], **pipes) for part in parts]
+    for process in running:
+        process.stdout.readline()
+    for part, process in zip(parts, running, strict=True):
+        print(part, process.communicate("\n")[0], sep="\n", flush=True)
+
+
+def profile_of(part: str, weights: Path, sentences: Sequence[Sequence[str]]) -> None:
+    """Milliseconds, kernels and calls of bfloat16 encoding, or of training steps of a head at the paper's sizes."""
+    if part == "encoding":
+        encoder, steps = ElmoEncoder(weights=str(weights), precision="bfloat16", device="cuda"), 1
+
+        def some() -> None:
+            encoder.encode(sentences)
+
+        some()  # of three times, after which every graph is captured
+        some()
+    else:
+        training = heads.Steps([f"task={part}", "data.max_train=640", *sizes(weights)], STEPS)
         training.module.to("cuda")
         training.dataset = [move_data_to_device(training.dataset[batch], "cuda") for batch in training.batches]
-        training.batches = [*range(len(training.dataset))]
+        training.batches, steps = [*range(len(training.dataset))], len(training.dataset) // 3
 
-        def some(training: heads.Steps = training, steps: int = len(training.batches) // 3) -> None:
+        def some() -> None:
             with torch.autocast("cuda", torch.bfloat16):
                 for _ in range(steps):
                     training.step()
 
-        some()
-        milliseconds = 1e3 * seconds(some) / (len(training.batches) // 3)
-        print(f"{task}: {milliseconds:.1f} ms a step", kernels(some), sep="\n", flush=True)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    some()
+    print(f"{1e3 * seconds(some) / steps:.1f} ms, without the profiler", kernels(some), sep="\n", flush=True)
 
 
 def kernels(call: Callable[[], object]) -> str:
@@ -174,6 +191,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--only", nargs="+", help="names of steps")
     parser.add_argument("--weights", type=Path, help="of the step profile alone: a biLM of the original's shape")
+    parser.add_argument("--part", help="of the step profile: encoding, or a task")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
@@ -181,12 +199,15 @@ def main() -> None:
         if args.only == ["transformer"]:
             import sides
 
-            print(json.dumps(transformer(sides.read_sentences(args.sentences, 8000), minilm(Path(name)))))
+            print(json.dumps(transformer(sides.read_sentences(args.sentences, 4096), minilm(Path(name)))))
             return
         if args.only == ["profile"] and args.weights:
             import sides
 
-            profiled(args.weights, sides.read_sentences(args.sentences, 4096))
+            if args.part:
+                profile_of(args.part, args.weights, sides.read_sentences(args.sentences, 4096))
+            else:
+                profiled([sys.executable, *sys.argv])
             return
         end = time.monotonic() + 60 * args.minutes
         test = [args.peer, "-c", "import allennlp_elmo"]

@@ -67,12 +67,13 @@ def layers_of(network: Network, vectors: Tensor, index: Tensor, states: list[Sta
     sizes = (lengths[:, None] > steps).sum(dim=0).tolist()  # T: sentences that have a word at this step
 
     index, words, places, order, back = moved(vectors.device, index, words, places, order, back)
-    outputs, last = network.contextual(vectors, words, [(h[:, order], c[:, order]) for h, c in states], sizes)
+    states = [(h.index_select(1, order), c.index_select(1, order)) for h, c in states]
+    outputs, last = network.contextual(vectors, words, states, sizes)
     parts = [functional.embedding(index, vectors)] * 2  # BTP
     for output in outputs:
         parts += [functional.embedding(*pair) for pair in zip(places, output.flatten(1, 2), strict=True)]
     layers = torch.cat(parts, dim=2).unflatten(2, (-1, 2 * vectors.shape[1]))  # BTL(2P)
-    return layers.transpose(1, 2), [(h[:, back], c[:, back]) for h, c in last]
+    return layers.transpose(1, 2), [(h.index_select(1, back), c.index_select(1, back)) for h, c in last]
 
 
 def zero_states(options: BiLMOptions, rows: int, like: Tensor) -> list[State]:

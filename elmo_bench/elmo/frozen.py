@@ -16,12 +16,13 @@ from elmo_bench.base.errors import UserError
 BYTES = 128 * 2**20  # of remembered word vectors
 BFLOAT16 = 8, 0  # the compute capability from which GPUs multiply in bfloat16 and TF32
 
+_THREAD = threading.local()
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
 def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Run a function without gradients, autocast and TF32.
+    """Run a function without gradients, autocast and TF32, also where it calls another one, which changes nothing.
 
     The settings are the process's: where threads call such functions, one is around all of them, which restores them.
     Its tensors are ordinary ones under `torch.inference_mode` too, because remembered words outlive a call.
@@ -29,9 +30,15 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
     @wraps(function)
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        if getattr(_THREAD, "frozen", False):
+            return function(*arguments, **named)
         plain = torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False)
         with torch.inference_mode(False), torch.no_grad(), plain[0], plain[1], float32_products("ieee"):
-            return function(*arguments, **named)
+            _THREAD.frozen = True
+            try:
+                return function(*arguments, **named)
+            finally:
+                _THREAD.frozen = False
 
     return call
 

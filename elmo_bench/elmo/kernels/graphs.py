@@ -36,6 +36,7 @@ EAGER = 2  # times that a loop runs before it is captured: then its kernels are 
 FEW, MANY = 256, 8192  # rows times steps that the buffers of inference hold
 MOST_STEPS = 64  # of a graph
 EVEN = 128  # above, rows are rounded up to a multiple of this; below, to a power of two
+SMALL, STEPS = 4, 8  # with so few rows a step costs less than another piece: steps are rounded up to a multiple
 
 
 class Graphs:
@@ -94,17 +95,18 @@ class GraphBiLM(BatchedBiLM):
         """As `Network.contextual`."""
         x = functional.embedding(words, vectors)  # 2TBP
         ends = (torch.tensor(sizes, dtype=torch.int64)[:, None] > torch.arange(x.shape[2])).sum(dim=0)  # B: words
-        ends, final, rows = moved(x.device, ends, (ends - 1).clamp(min=0), torch.arange(x.shape[2]))
+        final = (ends - 1).clamp(min=0) * len(ends) + torch.arange(len(ends))  # B: of the rows [T B]
+        ends, final = moved(x.device, ends, final)
         began = ends[:, None] > 0
         outputs, last = [], []
         with self._lock, float32_products(self.products):
             self._make_room(x, max((steps * rows for _, steps, rows in pieces(sizes)), default=0))
             for index, state in enumerate(states):
                 y, c = self._layer(index, x, state, sizes, ends)
-                h = torch.where(began, y[:, final, rows].to(state[0].dtype), state[0]) if sizes else state[0]
+                at_end = y.flatten(1, 2).index_select(1, final) if sizes else state[0]
                 x = y + x if index else y
                 outputs.append(x)
-                last.append((h, c))
+                last.append((torch.where(began, at_end.to(state[0].dtype), state[0]), c))
         return outputs, last
 
     def _make_room(self, x: Tensor, needed: int) -> None:
@@ -135,10 +137,11 @@ class GraphBiLM(BatchedBiLM):
             h_rows[:, :kept], c_rows[:, :kept] = h[:, :kept], c[:, :kept]
             self._ends[:kept], self._ends[kept:rows] = ends[:kept] - first, 0
             for start, steps, _ in run:
-                piece = slice(start, start + steps)
-                self._view("x", 2, steps, rows, features)[:, :, :kept] = x[:, piece, :kept]
+                some = x[:, start : start + steps, :kept]  # fewer at the end of few rows, see `pieces`
+                self._view("x", 2, steps, rows, features)[:, : some.shape[1], :kept] = some
                 self._graphs.run((index, steps, rows), partial(self._steps, self.bilm.lstms[index], steps, rows))
-                y[:, piece, :kept] = self._view("y", 2, steps, rows, features)[:, :, :kept]
+                part = self._view("y", 2, steps, rows, features)
+                y[:, start : start + steps, :kept] = part[:, : some.shape[1], :kept]
             h, c[:, :kept] = h_rows[:, :kept].clone(), c_rows[:, :kept]
         return y, c
 
@@ -160,13 +163,17 @@ class GraphBiLM(BatchedBiLM):
 
 
 def pieces(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """(first step, steps, rows) of each piece; `sizes[t]` rows have a word at step t, ever fewer."""
+    """(first step, steps, rows) of each piece; `sizes[t]` rows have a word at step t, ever fewer.
+
+    The last piece of few rows has steps at which none has a word.
+    """
     start = 0
     while start < len(sizes):
         alive = sizes[start]
         rows = -(-alive // EVEN) * EVEN if alive > EVEN else 1 << (alive - 1).bit_length()
-        most = min(MOST_STEPS, max(1, MANY // rows), len(sizes) - start)
-        steps = 1 << (most.bit_length() - 1)
+        left = len(sizes) - start
+        most = min(MOST_STEPS, max(1, MANY // rows), left)
+        steps = min(MOST_STEPS, -(-left // STEPS) * STEPS) if rows <= SMALL else 1 << (most.bit_length() - 1)
         yield start, steps, rows
         start += steps
 
