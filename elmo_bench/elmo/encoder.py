@@ -113,8 +113,9 @@ class ElmoEncoder(Shareable):
         """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.
 
         Layer 0 is the character vector twice; every other layer is [forward; backward]. A stateful encoder takes the
-        sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of. Raises
-        UserError for a sentence that is no list of strings.
+        sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of. Results
+        share memory: `clone()` the few that you keep of many. Raises UserError for a sentence that is no list of
+        strings.
         """
         sentences = check_tokens(sentences, "encode")
         if self.stateful:

@@ -95,5 +95,9 @@ class SpanVectors(nn.Module):
 
 
 def _means(values: Tensor, tokens: Tensor, weights: Tensor) -> Tensor:
-    """The weighted mean of the tokens of each span: [T, D], [S, W], [S, W] -> [S, D], without a tensor [S, W, D]."""
-    return functional.embedding_bag(tokens, values, mode="sum", per_sample_weights=weights.to(values.dtype))
+    """The weighted mean of the tokens of each span: [T, D], [S, W], [S, W] -> [S, D], without a tensor [S, W, D].
+
+    In float32 under autocast: on a GPU the operator has no gradient in bfloat16.
+    """
+    kind = torch.promote_types(values.dtype, torch.float32)
+    return functional.embedding_bag(tokens, values.to(kind), mode="sum", per_sample_weights=weights.to(kind))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elmo_bench.nn.dropout import dropout_mask
-from elmo_bench.tasks.coref import antecedents
+from elmo_bench.tasks.coref import antecedents, spans
 from elmo_bench.tasks.coref.antecedents import Antecedents, distance_buckets, marginal_loss
 from elmo_bench.tasks.coref.head import CoupledBiLstm
 from elmo_bench.tasks.coref.head import Head as CorefHead
@@ -56,6 +56,15 @@ def test_a_span_is_its_ends_its_width_and_its_head(vectors):
         head = sum(score / sum(scores) * lexical[start + place] for place, score in enumerate(scores))
         plain = torch.cat([context[start], context[end], module.widths.weight[end - start], head])
         torch.testing.assert_close(vector, plain)
+
+
+def test_the_means_of_spans_are_float32_under_autocast():
+    """On a GPU the operator has no gradient in bfloat16."""
+    values, weights = torch.randn(4, 3).bfloat16().requires_grad_(), torch.rand(2, 2).bfloat16()
+    means = spans._means(values, torch.tensor([[0, 1], [2, 3]]), weights)
+    assert means.dtype == torch.float32
+    means.sum().backward()
+    torch.testing.assert_close(values.grad, weights.flatten()[:, None].expand(4, 3))
 
 
 def plainly(module, sentence, direction, keep=1.0):
