@@ -163,10 +163,7 @@ class GraphBiLM(BatchedBiLM):
 
 
 def pieces(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """(first step, steps, rows) of each piece; `sizes[t]` rows have a word at step t, ever fewer.
-
-    The last piece of few rows has steps at which none has a word.
-    """
+    """(first step, steps, rows) of each piece; `sizes[t]` rows have a word at step t, ever fewer, at last none."""
     start = 0
     while start < len(sizes):
         alive = sizes[start]
