@@ -13,7 +13,7 @@ A machine without a network, where torch, transformers and lightning are install
 omegaconf, antlr4-python3-runtime, pytorch-crf, seqeval, orjson, pydantic, pydantic-core, annotated-types,
 typing-inspection, nltk and, for the peer, allennlp, in a folder that PYTHONPATH names too. A tree that travels can
 leave behind results/, docs/, elmo_bench/weights/{elmo-mini-softmax,glove-mini,fasttext-mini}.safetensors and
-elmo_bench/data/{ud_ewt,wsd}. Training steps of SST-5 and coreference, too, where $ELMO_BENCH_DATA has their data.
+elmo_bench/data/{ud_ewt,wsd}. With SST-5 and OntoGUM in $ELMO_BENCH_DATA, their heads' steps are measured too.
 """
 
 import argparse
@@ -92,6 +92,7 @@ def profiled(command: Sequence[str]) -> None:
         process.stdout.readline()
     for part, process in zip(parts, running, strict=True):
         print(part, process.communicate("\n")[0], sep="\n", flush=True)
+    sys.exit(int(any(process.returncode for process in running)))
 
 
 def profile_of(part: str, weights: Path, sentences: Sequence[Sequence[str]]) -> None:
@@ -102,8 +103,8 @@ def profile_of(part: str, weights: Path, sentences: Sequence[Sequence[str]]) -> 
         def some() -> None:
             encoder.encode(sentences)
 
-        some()  # of three times, after which every graph is captured
-        some()
+        for _ in range(2):  # and a third time below: then every graph is captured
+            some()
     else:
         training = heads.Steps([f"task={part}", "data.max_train=640", *sizes(weights)], STEPS)
         training.module.to("cuda")

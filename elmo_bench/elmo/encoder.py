@@ -114,8 +114,8 @@ class ElmoEncoder(Shareable):
 
         Layer 0 is the character vector twice; every other layer is [forward; backward]. A stateful encoder takes the
         sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of. Results
-        share memory: `clone()` the few that you keep of many. Raises UserError for a sentence that is no list of
-        strings.
+        share memory: `clone()` the few that you keep of many. Raises UserError for a sentence that is not a
+        list of strings.
         """
         sentences = check_tokens(sentences, "encode")
         if self.stateful:

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Run a function without gradients, autocast and TF32, also where it calls another one, which changes nothing.
+    """Run a function without gradients, autocast and TF32. Inside such a call, a second one changes no settings.
 
     The settings are the process's: where threads call such functions, one is around all of them, which restores them.
     Its tensors are ordinary ones under `torch.inference_mode` too, because remembered words outlive a call.

@@ -86,7 +86,7 @@ class HfEncoder:
         return described(self, self.name)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """float32 [L, T, D] of each sentence, on the encoder's device."""
+        """float32 [L, T, D] of each sentence, on the encoder's device. Results share memory, as `ElmoEncoder`'s do."""
         sentences = check_tokens(sentences, "encode")
         cut = self.words.parts(sentences, longest=self.longest)
         if long := sum(len(parts) > 1 for parts in cut):

@@ -131,11 +131,10 @@ class GraphBiLM(BatchedBiLM):
         count, features, cell = x.shape[2], x.shape[3], self.options.lstm_dim
         y, h, c = torch.zeros_like(x), state[0], state[1].clone()
         for rows, same in groupby(pieces(sizes), key=itemgetter(2)):  # fewer rows lie elsewhere in the buffers
-            (first, *_), *_ = run = list(same)
-            kept = min(rows, count)
+            run, kept = list(same), min(rows, count)
             h_rows, c_rows = self._view("h", 2, rows, features), self._view("c", 2, rows, cell)
             h_rows[:, :kept], c_rows[:, :kept] = h[:, :kept], c[:, :kept]
-            self._ends[:kept], self._ends[kept:rows] = ends[:kept] - first, 0
+            self._ends[:kept], self._ends[kept:rows] = ends[:kept] - run[0][0], 0
             for start, steps, _ in run:
                 some = x[:, start : start + steps, :kept]  # fewer at the end of few rows, see `pieces`
                 self._view("x", 2, steps, rows, features)[:, : some.shape[1], :kept] = some
