@@ -18,7 +18,7 @@ from torch.nn import functional
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import read_tensors
 from elmo_bench.base.progress import progress
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.frozen import frozen, moved
 from elmo_bench.elmo.kernels.batched import convolve
 from elmo_bench.elmo.kernels.graphs import Graphs, lstm_step, lstm_step_backward
 from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm
@@ -84,7 +84,8 @@ def features(model: LanguageModel, batch: Batch, *, bfloat16: bool) -> tuple[Ten
     Products have the type that autocast gives; every sentence starts from zero state.
     """
     device = model.softmax.weight.device
-    ids, words, targets = (_move(torch.from_numpy(array), device) for array in (batch.ids, batch.words, batch.targets))
+    arrays = batch.ids, batch.words, batch.targets
+    ids, words, targets = (moved(device, torch.from_numpy(array))[0] for array in arrays)
     with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
         x = functional.embedding(words, characters(model.bilm.characters, ids, batch.lengths))  # 2TBP
         for index, lstm in enumerate(model.bilm.lstms):
@@ -93,10 +94,6 @@ def features(model: LanguageModel, batch: Batch, *, bfloat16: bool) -> tuple[Ten
             x = y + x if index else y
         x = functional.dropout(x, model.dropout, model.training)
     return x.flatten(0, 2), targets.flatten()
-
-
-def _move(tensor: Tensor, device: torch.device) -> Tensor:
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def characters(encoder: CharacterEncoder, ids: Tensor, lengths: np.ndarray) -> Tensor:
