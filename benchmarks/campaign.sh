@@ -65,6 +65,4 @@ sweep experiment=figure1
 # Probes of single layers.
 sweep experiment=layers
 sweep experiment=layers task=pos,deprel task.data.labels=control
-sweep experiment=table5
-sweep experiment=table6
 exit "$failed"

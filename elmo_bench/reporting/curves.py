@@ -47,14 +47,15 @@ def fractions(experiment: Experiment, suite: str, groups: Sequence[Group], gain:
 
 
 def _said(experiment: Experiment, group: Group, points: pd.DataFrame, gains: dict[str, Gain]) -> str:
-    """The gain of the experiment's encoder with the smallest and with the largest share."""
+    """The gain of the experiment's encoder with the largest share, and with the smallest one where a gain is shown."""
     name = experiment.encoder
     own = [(row, share) for row, share in zip(points["row"], points["share"], strict=True) if row.encoder == name]
-    both = [f"{gains[row.anchor].mean:.1f} points with {percent(share)}" for row, share in own if row.anchor in gains]
-    if not both:
+    known = [(gains[row.anchor], share) for row, share in own if row.anchor in gains]
+    if not known:
         return f"{group.label()}: test scores by the amount of training data"
-    told = ", ".join(dict.fromkeys((both[0], both[-1])))
-    return f"{group.label()}: {name} gains {told} of the training data".replace("-", "−")
+    shown = [point for point in known if point[0].verdict != "tie"] or known
+    told = dict.fromkeys(f"{gain.mean:.1f} points with {percent(share)}" for gain, share in (shown[0], known[-1]))
+    return f"{group.label()}: {name} gains {', '.join(told)} of the training data".replace("-", "−")
 
 
 def _of_share(group: Group, row: Row, share: float, points: pd.DataFrame, gains: dict[str, Gain]) -> Line:

@@ -33,7 +33,7 @@ def made(experiment: Experiment, suite: str, groups: Sequence[Group], gain: Gain
             selective = selectivity(row, controls)
             lines.append(
                 {
-                    experiment.heading: _name(experiment, (variant, row)),
+                    experiment.heading: _name(experiment, (variant, row), own),
                     **scores(row, group.measure),
                     "selectivity": spread(selective) if selective else None,
                     **gain_cells(its_gain, over, split="dev"),
@@ -111,10 +111,12 @@ def _own(experiment: Experiment, pair: VariantRow) -> bool:
     return variant.encoder is not None or row.encoder == experiment.encoder
 
 
-def _name(experiment: Experiment, pair: VariantRow) -> str:
-    """The row's name in the table, with its encoder if that is another than the experiment's, and other changes."""
-    name = ", ".join([pair[0].name, *_rest(pair)])
-    return name if _own(experiment, pair) else f"{pair[1].encoder}: {name}"
+def _name(experiment: Experiment, pair: VariantRow, among: Sequence[VariantRow]) -> str:
+    """The row's name in the table, with its encoder if the table has several in one position, and other changes."""
+    variant, row = pair
+    name = ", ".join([variant.name, *_rest(pair)])
+    several = not all(_own(experiment, other) for other in among)
+    return f"{row.encoder}: {name}" if several and variant.encoder is None else name
 
 
 def _rest(pair: VariantRow) -> list[str]:
@@ -147,7 +149,7 @@ def _figure(
     """
     prefix = "" if experiment.heading == "variant" else f"{experiment.heading} "
     every = [
-        (group, prefix + _name(experiment, pair), gain)
+        (group, prefix + _name(experiment, pair, own), gain)
         for group, own in picked
         for pair in own
         if (gain := gains.get(pair[1].anchor)) and gain.converged

@@ -58,8 +58,8 @@ def test_every_command_has_its_config_and_asks_for_what_it_needs():
 
 
 def test_an_option_that_is_given_replaces_the_experiments():
-    assert sweep(["experiment=table6", "encoder=elmo", "seed=1,2", "mix.gamma=true"]) == [[
-        ["+experiment=table6"], ["task=pos"], ["encoder=elmo"], ["mix=layer"],
+    assert sweep(["experiment=layers", "task=pos", "encoder=elmo", "seed=1,2", "mix.gamma=true"]) == [[
+        ["+experiment=layers"], ["task=pos"], ["encoder=elmo"], ["mix=layer"],
         ["mix.layer=0", "mix.layer=1", "mix.layer=2"], ["mix.gamma=true"], ["seed=1", "seed=2"],
     ]]  # fmt: skip
     assert compose("config", ["experiment=debug", "data.max_train=5"]).data.max_train == 5
