@@ -1,6 +1,7 @@
 """A table a task: the variants of an experiment, each compared with its reference."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from matplotlib.axes import Axes
 
@@ -167,7 +168,7 @@ def _figure(
     said = f"{held or 'none'} of {len(tested)} differences from {over} held on dev; " if tested else ""
     message = f"{experiment.caption}: {said}the largest is {signed(most.mean, 1)} points ({name}; {group.label()})"
 
-    def paint(axes: Axes) -> None:
+    def paint(axes: Axes, apart: str = " ") -> None:
         lanes(axes, [name for name, _ in lines])
         for y, gain in ((y, gain) for y, (_, gain) in enumerate(lines) if gain):
             (colour, marker), reference = looks[gain.ours.encoder], gain.theirs.summary("dev")
@@ -179,11 +180,13 @@ def _figure(
         for tick, (_, drawn) in zip(axes.get_yticklabels(), lines, strict=True):
             tick.set_fontweight("normal" if drawn else "bold")
         axes.set_ylim(len(lines) - 0.4, -0.6)
-        below = "grey: ± one standard deviation of its seeds; hollow: a tie or not tested"
+        below = f"grey: ± one standard deviation of its seeds;{apart}hollow: a tie or not tested"
         # Aligned right: where names are long, it is wider than the axes.
         axes.set_xlabel(f"points from {over} on dev\n{below}", loc="right", multialignment="right")
 
     title = f"{experiment.caption}: differences from {over} on dev, suite {suite}"
     alt = "; ".join(f"{group.label()}, {name}: {signed(gain.mean)} ({gain.said})" for group, name, gain in every)
-    stem, size = f"{suite}-{experiment.name}", (WIDTH, 1.6 + 0.36 * len(lines))
-    return [Drawing(stem, title, f"{message}. {alt}.", paint, message=message, size=size)]
+    stem, alt, high = f"{suite}-{experiment.name}", f"{message}. {alt}.", 1.6 + 0.36 * len(lines)
+    tall, thin = (6.4, high + 0.6), partial(paint, apart="\n")
+    narrow = Drawing(f"{stem}-phone", title, alt, thin, message=message, size=tall)
+    return [Drawing(stem, title, alt, paint, message=message, size=(WIDTH, high), narrow=narrow)]

@@ -44,7 +44,8 @@ def ledger(tmp_path):
 
 
 def test_every_layer_of_every_probe_and_encoder(ledger, compared):
-    tables, _ = variants.made(Experiment.load("layers"), "open", *compared())
+    tables, [figure] = variants.made(Experiment.load("layers"), "open", *compared())
+    assert figure.narrow and figure.narrow.size[0] < figure.size[0] and figure.narrow.alt == figure.alt
     assert {table.tasks[0] for table in tables} == {"pos", "deprel", "wsd"}
     for table in tables:
         rows = texts(table)
