@@ -1,7 +1,7 @@
 """Findings: claims that people write around numbers of the tables, so that no text can differ from the records.
 
 A finding begins with a line `## name`. Lines follow of `key: value`: `when`, the condition under which its claim is
-true; `figure`, the stem of a figure of the page; and `runs`, the command that makes its runs. Then come Markdown
+true; `figure`, the stems of figures of the page; and `runs`, the command that makes its runs. Then come Markdown
 paragraphs: the claim in bold, at most three sentences, and a caveat. Numbers are placeholders of jinja2, such as
 `{{ gain('TASK') }}`; the condition and the placeholders have the functions of `_functions`.
 """
@@ -43,7 +43,7 @@ class Finding:
     """One claim, in Markdown."""
 
     name: str
-    figure: str
+    figures: tuple[str, ...]  # their stems
     linked: str  # each number with a link to its run
 
     @property
@@ -78,7 +78,7 @@ def findings(path: object, text: str, suite: str, tables: Sequence[Table]) -> Fi
             try:
                 if environment.compile_expression(given["when"], undefined_to_none=False)():
                     linked = environment.from_string(body).render()
-                    result.shown.append(Finding(name, given["figure"], linked))
+                    result.shown.append(Finding(name, tuple(given["figure"].split()), linked))
                 else:
                     result.untrue.append(f"{path}: {name} is left out, as this does not hold: {given['when']}")
             except Missing:

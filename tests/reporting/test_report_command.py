@@ -77,6 +77,22 @@ def test_the_page(run, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_a_finding_has_several_figures_and_its_sections_link_to_them(run, tmp_path):
+    fill(tmp_path / "runs", "ner", "glove elmo")
+    add(tmp_path / "runs", "ner", "elmo", 0, gamma=False)
+    (tmp_path / "results").mkdir()
+    finding = "## Two\nwhen: true\nfigure: open-gamma open-gains open-figure2-elmo open-none\nruns:\n\n**A claim.**"
+    (tmp_path / "results/FINDINGS-open.md").write_text(finding, encoding="utf-8")
+    text = run()
+    assert "[Figure 1](figures/open-gamma.svg)\n\n[Figure 2](figures/open-gains.svg)\n\n[Figure 3](" in text
+    page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
+    own = page.partition('<article class="finding">')[2].partition("</article>")[0]
+    assert re.findall(r'<figure id="figure-([\w-]+)"', own) == ["open-gamma", "open-figure2-elmo"]
+    assert re.findall(r'<p class="see"><a href="#figure-([\w-]+)"', own) == ["open-gains"]
+    assert page.count('<figure id="figure-open-gamma"') == 1 and own.count("<div") == own.count("</div>")
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_html_links_and_images_from_records_are_text(run, tmp_path):
     evil = "\x1b[2J <script>alert(1)</script> <img src=x> ![a](http://b.example/c.png) \\[d](http://b.example)"
     for seed, encoder in enumerate(("glove", "elmo")):

@@ -151,7 +151,8 @@ def html_page(board: Leaderboard, *, ledger: Path, out: Path, said: Mapping[str,
     shown = {cell.run for table in board.tables for line in table.shown for cell in line}
     figures = {figure.stem: figure for figure in board.figures}
     heroes = {suite.picture.stem for suite in board.suites if suite.picture}
-    moved = {one.figure: one.name for own in said.values() for one in own.shown if one.figure not in heroes}
+    shows = ((stem, one.name) for own in said.values() for one in own.shown for stem in one.figures)
+    moved = {stem: name for stem, name in shows if stem not in heroes}
     stream = (
         _environment(escape=True)
         .get_template("index.html.j2")
