@@ -26,9 +26,15 @@ def no_downloads():
 
 
 @pytest.fixture(autouse=True)
-def threads_as_given():
-    """Some commands take all cores; the tests after them, in one of several processes, have their share alone."""
+def threads_and_environment_as_given():
+    """Some commands take all cores; the tests after them, in one of several processes, have their share alone.
+
+    A sweep sets the environment of the processes that it starts, and so its own.
+    """
+    environment = dict(os.environ)
     yield
+    os.environ.clear()
+    os.environ.update(environment)
     share = int(os.environ.get("OMP_NUM_THREADS", "0"))
     if share and "torch" in sys.modules and sys.modules["torch"].get_num_threads() != share:
         sys.modules["torch"].set_num_threads(share)
