@@ -77,7 +77,7 @@ def test_the_page(run, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_finding_has_several_figures_and_its_sections_link_to_them(run, tmp_path):
+def test_a_finding_has_several_figures_and_each_is_drawn_once(run, tmp_path):
     fill(tmp_path / "runs", "ner", "glove elmo")
     add(tmp_path / "runs", "ner", "elmo", 0, gamma=False)
     (tmp_path / "results").mkdir()
