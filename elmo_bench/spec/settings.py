@@ -201,7 +201,10 @@ def check_run(config: DictConfig) -> None:
     if other := next(filter(None, others), None):
         same = f"encoder={other}" + ("" if mix == "first" else f" mix={mix}")
         raise UserError(f"encoder={encoder.name} mix={mix}: the same run as {same}. Use that name.")
-    if any(options.get("stateful") for options in parts_of(encoder.contextual).values()) and config.store.mode != "off":
+    contextual = parts_of(encoder.contextual).values()
+    if any(options.get("context") is True for options in contextual):
+        raise UserError("encoder.contextual.context=true: the same run as without the option. Choose encoder=elmo.")
+    if any(options.get("stateful") for options in contextual) and config.store.mode != "off":
         raise UserError("encoder.contextual.stateful=true: vectors depend on the order of reading; add store=off")
 
 
