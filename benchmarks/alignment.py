@@ -1,6 +1,6 @@
 """How sharp the soft alignment of inference is, before and after training.
 
-    python benchmarks/alignment.py --root DATA results/runs/open/snli/elmo/HASH/seed0.json …    # records with their heads
+    python benchmarks/alignment.py --root DATA results/runs/open/snli/elmo/HASH/seed0.json …    # with their heads
 
 For each token of dev, the head weighs the tokens of the other sentence; the weights add up to one. The table has the
 means over tokens of the largest weight, and of the weights' entropy relative to that of equal weights (0: one token has

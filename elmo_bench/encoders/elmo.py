@@ -14,8 +14,8 @@ from elmo_bench.encoders import Encoder
 class WordsAlone:
     """ELMo without context, as an `Encoder` (encoders/__init__.py): it reads each word as a sentence of one word.
 
-    A word has all of the layers of that sentence, `<S> word </S>` from zero states, so its vectors are the same in every
-    sentence. What ELMo adds to these is context. That is an upper bound of what context is worth, because ELMo saw
+    A word has all of the layers of that sentence, `<S> word </S>` from zero states, so its vectors are the same in
+    every sentence. What ELMo adds to these is context. That is an upper bound of what context is worth, because ELMo saw
     few sentences of one word in training.
     """
 
@@ -52,7 +52,10 @@ def load(
     precision: str = "float32",
     context: bool = True,
 ) -> Encoder:
-    """The encoder of these weights (see `ElmoEncoder`); with `context=False`, of one word at a time. Raises UserError."""
+    """The encoder of these weights (see `ElmoEncoder`); with `context=False`, of one word at a time.
+
+    Raises UserError.
+    """
     if not isinstance(context, bool):
         raise UserError(f"encoder.contextual.context={context!r:.60}: give true or false")
     if stateful and not context:
