@@ -15,8 +15,8 @@ class WordsAlone:
     """ELMo without context, as an `Encoder` (encoders/__init__.py): it reads each word as a sentence of one word.
 
     A word has all of the layers of that sentence, `<S> word </S>` from zero states, so its vectors are the same in
-    every sentence. What ELMo adds to these is context. That is an upper bound of what context is worth, because ELMo saw
-    few sentences of one word in training.
+    every sentence. What ELMo adds to these is context. That is an upper bound of what context is worth, because ELMo
+    saw few sentences of one word in training.
     """
 
     def __init__(self, elmo: ElmoEncoder):
