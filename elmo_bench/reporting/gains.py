@@ -26,7 +26,16 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
 from elmo_bench.ledger.outcomes import Formula, Outcomes, formula
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.significance import Difference, difference, holm, over_seeds, relative_reduction
+from elmo_bench.reporting.significance import (
+    CERTAIN,
+    Difference,
+    Variance,
+    difference,
+    holm,
+    over_seeds,
+    relative_reduction,
+)
+from elmo_bench.spec.run_spec import DRAWN
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -34,7 +43,6 @@ FEW = 3  # seeds
 SEEN = "tie (± x): with so few seeds a difference below x points could not be seen."
 # Options that the baseline does not have: they belong to the encoder above it.
 CONTEXTUAL = ("mix", "place", "store", "encoder.weights", "encoder.precision", "encoder.contextual")
-DRAWN = {"data.train_fraction", "data.max_train"}  # with either, the seed draws the subset
 KEPT = 1000  # records whose outcomes stay in memory, as a row is compared with several others
 
 
@@ -134,7 +142,12 @@ def gains_from(ledger: Path) -> Gains:
                     raise UserError("no seed in common")
                 scores = [[one - other for one, other in zip(*scores, strict=True)]]
             how = formula_of(ours.newest)
-            return Gain(ours, theirs, split, tested(arm(ours, split), arm(theirs, split), how, scores, paired=paired))
+            seeds = [over_seeds(each) for each in scores]
+            if not paired:
+                seeds = [
+                    CERTAIN if row.deterministic else of_arm for row, of_arm in zip((ours, theirs), seeds, strict=True)
+                ]
+            return Gain(ours, theirs, split, tested(arm(ours, split), arm(theirs, split), how, seeds, paired=paired))
         except UserError as error:
             reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
             return Gain(ours, theirs, split, None, reason)
@@ -152,14 +165,14 @@ def tested(
     ours: Mapping[str, Outcomes],
     theirs: Mapping[str, Outcomes],
     how: Formula,
-    scores: Iterable[Sequence[float]],
+    seeds: Sequence[Variance | None],
     *,
     paired: bool = False,
 ) -> Difference:
     """The difference of the mean scores of two arms, from the outcomes of each run by its name.
 
-    scores: by seed, of each arm or, if `paired`, the differences. Raises UserError if outcomes are not of the same
-    items, or of a single item, and for a single seed. That they add up to the scores was checked when the records were
+    seeds: the variance of the mean over seeds, of each arm or, if `paired`, of the differences. Raises UserError if
+    outcomes are not of the same items, or of a single item, and for a single seed (None). That they add up to the scores was checked when the records were
     read.
     """
     (first, like), *_ = ours.items()
@@ -173,11 +186,11 @@ def tested(
             )
     if (count if clusters is None else len(np.unique(clusters))) < 2:
         raise UserError(f"{first}: its outcomes are of a single item. Compare on more data.")
-    seeds = [own for each in scores if (own := over_seeds(each))]
-    if len(seeds) < 2 - paired:
+    known = [variance for variance in seeds if variance is not None]
+    if len(known) < len(seeds):
         raise UserError("a single seed")
     left, right = (np.stack([how.counts_of(side) for side in arm.values()]) for arm in (ours, theirs))
-    return difference(left, right, how.score, seeds, clusters, paired=paired)
+    return difference(left, right, how.score, known, clusters, paired=paired)
 
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:

@@ -109,13 +109,19 @@ class Row:
         """A dagger if a seed did not converge."""
         return "" if self.converged == len(self.records) else DAGGER
 
+    @property
+    def deterministic(self) -> bool:
+        """Whether all of its seeds have one score; see `RunSpec.deterministic`."""
+        return self.spec.deterministic
+
     def scores(self, split: str) -> dict[int, float]:
         """The main score by seed; `split` is dev or test."""
         return {record["seed"]: score_of(record, split) for record in self.records}
 
     def summary(self, split: str) -> Summary:
-        """The main score over seeds."""
-        return summarise(self.scores(split).values())
+        """The main score over seeds, without a deviation if nothing in the run is drawn."""
+        summary = summarise(self.scores(split).values())
+        return replace(summary, sd=None) if self.deterministic else summary
 
     @property
     def measure(self) -> str:

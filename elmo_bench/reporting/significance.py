@@ -76,6 +76,9 @@ class Variance:
     df: float
 
 
+CERTAIN = Variance(0.0, inf)  # over seeds, of a run whose seeds all have one score
+
+
 @dataclass(frozen=True)
 class Difference:
     """A difference of two means, and what its uncertainty consists of."""

@@ -11,7 +11,7 @@ from elmo_bench.ledger.outcomes import Outcomes
 from elmo_bench.reporting.gains import formula_of, over_baseline, tested
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
-from elmo_bench.reporting.significance import summarise
+from elmo_bench.reporting.significance import over_seeds, summarise
 from elmo_bench.reporting.table import ROW, Cell, Line, Table, interval, make_table, number, seeds, spread
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
@@ -68,10 +68,11 @@ def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Ite
     for row, baseline in over_baseline([row for row, own in sliced if name in own]):
         ours, theirs = slices[row.anchor][name], slices[baseline.anchor][name] if baseline else {}
         scores, other = ([how.score_of(outcomes) for outcomes in arm.values()] for arm in (ours, theirs))
+        varied = [over_seeds(scores), over_seeds(other)]
         gold, whole = (how.gold_of(next(iter(slices[row.anchor][part].values()))) for part in (name, WHOLE))
         bounds = Cell("too few") if theirs and gold < FEWEST else None
         with suppress(UserError):  # a single seed, other units, too few of them
-            bounds = bounds or (interval(tested(ours, theirs, how, (scores, other)).interval) if theirs else None)
+            bounds = bounds or (interval(tested(ours, theirs, how, varied).interval) if theirs else None)
         yield {
             ROW: row,
             "task": group.heading,

@@ -211,5 +211,15 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         if lacking > FOREIGN * len(held_out):
             share, name = 100 * lacking / len(held_out), Path(str(named)).name
             note(f"{share:.0f} % of the words of dev and test have no vector in {name}; {ENGLISH}")
+    _check_draws(spec, frozen)
     spec = spec.with_contents({"data": digest} | frozen.contents)
     return Prepared(spec, setup, data, splits, frozen, suite_vectors, notes, checks, spec.code)
+
+
+def _check_draws(spec: RunSpec, frozen: Frozen) -> None:
+    """Refuse an encoder that draws numbers without saying so, where a single seed would pass for all of them."""
+    if spec.deterministic and any(hasattr(encoder, "identity") for encoder in frozen.encoders.values()):
+        raise UserError(
+            f"encoder={spec.encoder}: draws numbers with the run's seed, and its yaml does not say so. Write draws: true "
+            "beside its name."
+        )

@@ -72,6 +72,8 @@ class Plan:
 def plan(options: Sequence[str]) -> Plan:
     """Every combination of the options' values, in order, each run once; of an experiment's sweeps, one by one.
 
+    A run in which nothing is drawn (`RunSpec.deterministic`) is made with the first of its seeds alone.
+
     Raises UserError for an option or value that is wrong in any of the runs.
     """
     products = sweep(options)
@@ -98,7 +100,8 @@ def plan(options: Sequence[str]) -> Plan:
         config, spec, sources = described(*("seed=0" if alike and each in seeds else each for each in combined))
         seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
         title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
-        runs.setdefault(canonical([spec.key, seed, sources]), PlannedRun(spec, seed, title, sources))
+        drawn = None if spec.deterministic else seed
+        runs.setdefault(canonical([spec.key, drawn, sources]), PlannedRun(spec, seed, title, sources))
     shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
     return Plan(list(runs.values()), *shared)
 

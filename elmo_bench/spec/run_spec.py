@@ -20,6 +20,7 @@ from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.options import is_option, spelled
 from elmo_bench.spec.settings import ABSENT, OWN, OWN_COLUMNS, RATE, check_run, invented, name_of, parts_of, settings_of
 
+DRAWN = {"data.train_fraction", "data.max_train"}  # with either, the seed draws the training examples
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
 
 
@@ -113,6 +114,21 @@ class RunSpec:
             return self.default().settings
         except UserError:
             return None
+
+    @cached_property
+    def deterministic(self) -> bool:
+        """Whether all seeds have one score, up to rounding, so that a single run tells all.
+
+        The task says so of its head (`report.deterministic`), an encoder that draws numbers says so (`draws`), and no
+        fraction of the data is drawn. False for a task or an encoder that is not installed here.
+        """
+        if not task_yaml(self.task).get("report", {}).get("deterministic") or DRAWN & self.changes.keys():
+            return False
+        try:
+            options, _ = self._base()
+        except UserError:
+            return False
+        return not _composed(options)[0].encoder.get("draws")
 
     @property
     def protocol(self) -> int:
