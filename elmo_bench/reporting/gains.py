@@ -172,8 +172,8 @@ def tested(
     """The difference of the mean scores of two arms, from the outcomes of each run by its name.
 
     seeds: the variance of the mean over seeds, of each arm or, if `paired`, of the differences. Raises UserError if
-    outcomes are not of the same items, or of a single item, and for a single seed (None). That they add up to the scores was checked when the records were
-    read.
+    outcomes are not of the same items, or of a single item, and for a single seed (None). That they add up to the
+    scores was checked when the records were read.
     """
     (first, like), *_ = ours.items()
     clusters, count = like.get(CLUSTER), len(next(iter(like.values())))

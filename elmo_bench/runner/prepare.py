@@ -220,6 +220,6 @@ def _check_draws(spec: RunSpec, frozen: Frozen) -> None:
     """Refuse an encoder that draws numbers without saying so, where a single seed would pass for all of them."""
     if spec.deterministic and any(hasattr(encoder, "identity") for encoder in frozen.encoders.values()):
         raise UserError(
-            f"encoder={spec.encoder}: draws numbers with the run's seed, and its yaml does not say so. Write draws: true "
-            "beside its name."
+            f"encoder={spec.encoder}: draws numbers with the run's seed, and its yaml does not say so. "
+            "Write draws: true beside its name."
         )
