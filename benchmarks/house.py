@@ -158,7 +158,7 @@ def imports(root: Path = ROOT) -> dict[str, set[str]]:
         for path in sources(root / part):
             name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
             files[name if part == "elmo_bench" else f"elmo_bench.{name}"] = path
-    graph = {}
+    graph: dict[str, set[str]] = {}
     for name, path in files.items():
         graph[name] = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
