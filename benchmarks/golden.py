@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.runner.sweep import PlannedRun, plan
 from elmo_bench.runner.train import train
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup

@@ -6,9 +6,10 @@ from functools import cache
 
 import pytest
 
-from elmo_bench.__main__ import COMMANDS, main
 from elmo_bench.base import include
-from elmo_bench.runner.sweep import plan
+from elmo_bench.cli import COMMANDS
+from elmo_bench.cli.entry import main
+from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import experiments
 from elmo_bench.spec.settings import check_run

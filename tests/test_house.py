@@ -26,21 +26,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": {"text"},
     "pretraining": {"spec", "text", "nn", "elmo", "training"},
     "ledger": set(),
-    "runner": {"__main__", "spec", "text", "nn", "elmo", "encoders", "training", "ledger"},
+    "runner": {"spec", "text", "nn", "elmo", "encoders", "training", "ledger"},
     "reporting": {"spec", "ledger"},
     "cli": {
-        "spec", "text", "elmo", "encoders", "training", "pretraining", "ledger", "runner", "reporting", "tasks"
+        "_version", "spec", "text", "elmo", "encoders", "training", "pretraining", "ledger", "runner", "reporting",
+        "tasks",
     },
 }  # fmt: skip
 CIRCLES = [
     ["elmo_bench.runner.data", "elmo_bench.runner.finished", "elmo_bench.runner.prepare"],
-    ["elmo_bench.runner.launchers", "elmo_bench.runner.sweep"],
 ]  # none should be here
 LONGEST = 350  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "__main__", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "elmo/export",
+    "cli/entry", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "elmo/export",
     "elmo/pretrained", "reporting/page/__init__", "reporting/cards", "reporting/console",
     "runner/finished", "runner/sweep", "training/loggers",
 }  # fmt: skip

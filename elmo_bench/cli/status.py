@@ -7,7 +7,8 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.reporting.console import LEDGER, fitted, rows
 from elmo_bench.reporting.rows import told_apart
-from elmo_bench.runner.sweep import STATES, LedgerState, RunState, plan
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.states import STATES, LedgerState, RunState
 from elmo_bench.spec.options import spelled
 
 

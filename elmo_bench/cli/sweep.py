@@ -8,9 +8,12 @@ from pathlib import Path
 from elmo_bench.base.errors import plain
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser
+from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.reporting.console import already, outcome, overviews
-from elmo_bench.runner.sweep import LedgerState, Plan, RunState, plan, run_sweep
+from elmo_bench.runner.plan import Plan, plan
+from elmo_bench.runner.states import LedgerState, RunState
+from elmo_bench.runner.sweep import run_sweep
 
 
 def main(arguments: list[str]) -> int:
@@ -29,7 +32,7 @@ def main(arguments: list[str]) -> int:
     try:
         print(_start(planned), flush=True)
         with progress("sweep", len(planned.runs)) as meter:
-            for result in run_sweep(planned, meter):
+            for result in run_sweep(planned, entry, meter):
                 results.append(result)
                 print(f"{result.run.title}: {_outcome(result, planned.ledger)}", flush=True)
                 meter.skip() if result.state == "skipped" else meter.advance()

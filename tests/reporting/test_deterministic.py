@@ -7,8 +7,8 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting import variants
 from elmo_bench.reporting.significance import CERTAIN
+from elmo_bench.runner.plan import plan
 from elmo_bench.runner.prepare import Frozen, _check_draws
-from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.ledgers import add, spec_of, texts
 

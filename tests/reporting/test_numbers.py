@@ -12,7 +12,7 @@ import yaml
 
 from elmo_bench.__main__ import main
 from elmo_bench.runner.data import build_data, read_splits
-from elmo_bench.runner.sweep import plan
+from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import suite_tasks, task_yaml
 from tests.runs import DATA, ROOT, described
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from elmo_bench.ledger import RunPaths, run_lock, write_record
-from elmo_bench.runner.launchers import begin_child
+from elmo_bench.runner.launchers import Command, begin_child
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
@@ -15,7 +15,7 @@ from tests.ledger.records import OUTCOMES, make_record
 DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
 
 
-def child(arguments: list[str], log: str, gpu: str, share: float) -> None:
+def child(_: Command, arguments: list[str], log: str, gpu: str, share: float) -> None:
     """In the place of `launchers._child`."""
     begin_child(log)
     command, *options, flag, attempt = arguments

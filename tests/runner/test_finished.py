@@ -13,8 +13,8 @@ from elmo_bench.base.downloads import SETTLED
 from elmo_bench.ledger import RunPaths, run_hash, write_record
 from elmo_bench.runner import finished, sweep
 from elmo_bench.runner.finished import contents_of, remember, sources_of
+from elmo_bench.runner.plan import plan
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
