@@ -3,11 +3,11 @@
     python benchmarks/add_pieces.py LEDGER
     python benchmarks/add_pieces.py LEDGER --weights FOLDER --costs results/costs
 
-A run of an encoder of kind `hf` from before then has the checksum of the encoder's files alone. The script loads the
-encoder and adds the digest of its pieces to the record, the head and the folder's name. A record stays, with a line that
-says why, if the files here are not the record's, or if it was made with another version of transformers or tokenizers,
-whose pieces are not known: start the script with that version, too. `--weights` is the folder of a model that a record
-names. `--costs` also changes the measurements of `elmo-bench cost`.
+A run of an encoder of kind `hf` from before then has the checksum of the encoder's files alone. The script loads
+the encoder and adds the digest of its pieces to the record, the head and the folder's name. A record stays, with a
+line why, if the files here are not the record's, or if it was made with another version of transformers or
+tokenizers, whose pieces are not known: start the script with that version, too. `--weights` is the folder of a model
+that a record names. `--costs` also changes the measurements of `elmo-bench cost`.
 
 A killed script leaves every run whole, in its old place, in its new one or in both; start it again.
 """
