@@ -37,6 +37,7 @@ class Encoder(Protocol):
 
     # May also have `expect(words)`: the words that `encode` will read, in one call before the first;
     # `files`: the paths of the files that it was loaded from, or `inputs` if these do not hold its numbers;
+    # `packages`: names of installed packages on whose versions the checksum depends;
     # and `identity`: in place of `checksum` in the hash, so that runs whose seeds draw other numbers share one.
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> "list[torch.Tensor]":

@@ -2,15 +2,16 @@
 
 A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
 takes parsing and encoders, so the cache folder has a memo of them, by the options that say where data, weights and
-vectors are and by the code that reads them, with the digests of their files. Files are hashed again, large ones by the
-rule of `base/downloads.py`. Without a memo the run does the full work, and writes one.
+vectors are and by the code that reads them, with the digests of their files and the versions of the packages that an
+encoder's checksum depends on. Files are hashed again, large ones by the rule of `base/downloads.py`. Without a memo the
+run does the full work, and writes one.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,8 @@ def contents_of(sources: Sources) -> dict[str, Any] | None:
     """The `contents` of a spec that today's files give; None if there is no memo of them."""
     with suppress(Exception):  # a file is gone, there is no sound memo, or a task fails, which its run will report
         memo = read_json(_memo(sources), max_bytes=MAX_BYTES)
+        if memo["packages"] != _versions(memo["packages"]):
+            return None
         same_files = {*map(str, data_files(sources))} <= memo["files"].keys()
         if same_files and all(_digest(Path(path)) == known for path, known in memo["files"].items()):
             return dict(memo["contents"])
@@ -73,12 +76,13 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
     from elmo_bench.encoders.static import path_of
 
     with suppress(Exception):  # a run that can be made needs no memo
-        files = data_files(sources)
+        files, packages = data_files(sources), set[str]()
         takes_files = any(options.keys() & {*FILES} for options in sources["encoder"]["contextual"].values())
         for encoder in frozen.encoders.values():
             own = getattr(encoder, "files", getattr(encoder, "inputs", None))
             if own is None and (takes_files or encoder.parameters):
                 return
+            packages.update(getattr(encoder, "packages", ()))
             # The names in the folders of an encoder's files count too.
             files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
         if frozen.width:
@@ -87,7 +91,8 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
         changed = (time for path in files for time in (path.stat().st_mtime, path.stat().st_ctime))
         if max(changed) < started - SETTLED:
             with atomic_write(_memo(sources), "w") as handle:
-                json.dump({"contents": dict(contents), "files": digests}, handle)
+                memo = {"contents": dict(contents), "files": digests, "packages": _versions(packages)}
+                json.dump(memo, handle)
 
 
 def data_files(sources: Sources) -> list[Path]:
@@ -112,6 +117,11 @@ def _memo(sources: Sources) -> Path:
     encoders = map(Path, import_module("elmo_bench.encoders").__path__)
     code = _code("base", "text", "elmo", *tasks, *encoders)
     return cache_folder() / "contents" / f"{digest([sources, str(Path.cwd()), code])}.json"
+
+
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    """The installed version of each package, which is not imported."""
+    return {name: metadata.version(name) for name in sorted(packages)}
 
 
 def _digest(path: Path) -> str:

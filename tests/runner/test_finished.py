@@ -88,7 +88,7 @@ def test_a_change_is_seen_although_size_and_time_are_the_same(options, tmp_path,
     assert read(options) == before
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b'{"contents": 1, "files": {}}', b"\x00"])
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"contents": 1, "files": {}, "packages": {}}', b"\x00"])
 def test_without_a_sound_memo_nothing_is_known(options, tmp_path, damage):
     read(options)
     for memo in (tmp_path / "cache" / "contents").iterdir():
@@ -103,6 +103,25 @@ def test_after_a_change_of_a_reader_or_of_a_file_while_it_ran_nothing_is_known(o
     assert known(options)
     monkeypatch.setattr(finished, "_code", lambda *folders: "other")
     assert known(options) is None
+
+
+def test_after_an_upgrade_of_a_package_that_cuts_words_nothing_is_known(options, tiny_bert, monkeypatch):
+    """A stack, too; encoders that do not need the package keep their memos."""
+    pytest.importorskip("transformers")
+    stack = ("elmo.weights", GOLDEN), ("bert_mini.weights", tiny_bert)
+    encoders = {
+        "alone": ["encoder=hf", f"encoder.name={tiny_bert}"],
+        "stack": ["encoder=elmo_bert_mini", *(f"encoder.contextual.parts.{key}={path}" for key, path in stack)],
+        "other": ["encoder=elmo", f"encoder.weights={GOLDEN}"],
+    }
+    runs = {name: [*encoder, *options[2:], "task=ner"] for name, encoder in encoders.items()}
+    before = {name: read(run) for name, run in runs.items()}
+    assert {name: known(run) for name, run in runs.items()} == before
+    version = finished.metadata.version
+    monkeypatch.setattr(finished.metadata, "version", lambda name: f"{version(name)}{'.1' * (name == 'tokenizers')}")
+    assert {name: known(run) for name, run in runs.items()} == before | {"alone": None, "stack": None}
+    assert read(runs["alone"]) == before["alone"]  # the pieces are the same
+    assert known(runs["alone"]) == before["alone"]
 
 
 def test_a_file_that_was_added_is_seen(options, tmp_path):
