@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.errors import UserError
@@ -24,9 +24,6 @@ from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import FILES
-
-if TYPE_CHECKING:
-    from elmo_bench.runner.prepare import Frozen
 
 MAX_BYTES = 2**24  # of a memo: the data of a suite may be thousands of files
 _PACKAGE = Path(__file__).parents[1]
@@ -67,8 +64,10 @@ def contents_of(sources: Sources) -> dict[str, Any] | None:
     return None
 
 
-def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *, started: float) -> None:
-    """Write the memo of what a run read: its contents, and the frozen parts that it loaded.
+def remember(
+    sources: Sources, contents: Mapping[str, Any], encoders: Iterable[Any], *, has_table: bool, started: float
+) -> None:
+    """Write the memo of what a run read: its contents, its encoders, and whether it read a table of word vectors.
 
     There is none if an encoder does not say which files it was loaded from, or if a file may have changed since the run
     `started` (seconds, as time.time()).
@@ -78,14 +77,14 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
     with suppress(Exception):  # a run that can be made needs no memo
         files, packages = data_files(sources), set[str]()
         takes_files = any(options.keys() & {*FILES} for options in sources["encoder"]["contextual"].values())
-        for encoder in frozen.encoders.values():
+        for encoder in encoders:
             own = getattr(encoder, "files", getattr(encoder, "inputs", None))
             if own is None and (takes_files or encoder.parameters):
                 return
             packages.update(getattr(encoder, "packages", ()))
             # The names in the folders of an encoder's files count too.
             files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
-        if frozen.width:
+        if has_table:
             files.append(path_of(sources["encoder"]["vectors"]).resolve())
         digests = {str(path): _digest(path) for path in files}
         changed = (time for path in files for time in (path.stat().st_mtime, path.stat().st_ctime))

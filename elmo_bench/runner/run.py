@@ -49,7 +49,8 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         from elmo_bench.runner.prepare import prepare  # with torch, which takes seconds
 
         prepared = prepare(spec, setup)
-    remember(sources, prepared.spec.contents or {}, prepared.frozen, started=started)
+    encoders, has_table = prepared.frozen.encoders.values(), bool(prepared.frozen.width)
+    remember(sources, prepared.spec.contents or {}, encoders, has_table=has_table, started=started)
     spec, attempt = prepared.spec, attempt or ledger.new_attempt()
     paths = RunPaths(setup.ledger, spec.suite, spec.task, spec.encoder, spec.hash, setup.seed)
     with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]

@@ -44,7 +44,9 @@ def read(options, *, started=None):
     run = described(*options)
     prepared = prepare(*run)
     started = time.time() + 2 * SETTLED if started is None else started  # the files are new
-    remember(sources_of(*run), prepared.spec.contents, prepared.frozen, started=started)
+    frozen = prepared.frozen
+    has_table = bool(frozen.width)
+    remember(sources_of(*run), prepared.spec.contents, frozen.encoders.values(), has_table=has_table, started=started)
     return prepared.spec.contents
 
 
@@ -137,10 +139,10 @@ def test_a_file_that_was_added_is_seen(options, tmp_path):
 
 def test_an_encoder_that_takes_a_file_and_names_none_is_read_again(options):
     sources = sources_of(*described(*options))
-    frozen = SimpleNamespace(encoders={"": SimpleNamespace(parameters=0)}, width=0)
+    encoders = [SimpleNamespace(parameters=0)]
     for own, found in (({"kind": "names", "weights": "names.txt"}, None), ({"kind": "length"}, {"data": "1"})):
         sources["encoder"]["contextual"] = {"": own}
-        remember(sources, {"data": "1"}, frozen, started=time.time() + 2 * SETTLED)
+        remember(sources, {"data": "1"}, encoders, has_table=False, started=time.time() + 2 * SETTLED)
         assert contents_of(sources) == found
 
 
