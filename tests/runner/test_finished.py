@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.base.downloads import SETTLED
+from elmo_bench.cli.entry import entry
 from elmo_bench.ledger import RunPaths, run_hash, write_record
 from elmo_bench.runner import finished, sweep
 from elmo_bench.runner.finished import contents_of, remember, sources_of
@@ -155,7 +156,7 @@ def test_a_sweep_starts_the_runs_that_are_not_finished(options, tmp_path, monkey
 
     def start(*more):
         started.clear()
-        results = list(sweep.run_sweep(plan([*options, "seed=0,1", *more])))
+        results = list(sweep.run_sweep(plan([*options, "seed=0,1", *more]), entry))
         return [(result.run.seed, result.state) for result in results], started
 
     assert start() == ([(0, "skipped")], [1])
