@@ -1,8 +1,8 @@
 """Inputs of a head: frozen encoders, static and learned words, and the embedder that joins them.
 
 A kind of encoder is a module of this package with `load(**options) -> Encoder`: `elmo.py`, `random.py`, `hf.py` (with
-`hf_files.py` and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack. A `load` with a parameter
-`seed` gets the run's, unless the yaml has one. Its encoder then also has `identity`.
+`hf_files.py`, `hf_tokenisers.py` and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack.
+A `load` with a parameter `seed` gets the run's, unless the yaml has one. Its encoder then also has `identity`.
 
 - `static.py`, with `binary_vectors.py` and `vector_files.py`: static word vectors.
 - `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.

@@ -23,6 +23,7 @@ from elmo_bench.elmo.frozen import described, device_named, frozen, moved, multi
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
+from elmo_bench.encoders.hf_tokenisers import load_tokeniser
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
 from elmo_bench.text.batch import by_length, pools
 
@@ -226,18 +227,14 @@ def _is_depth(value: Any, size: int) -> bool:
 def load_model(folder: Path) -> tuple[Any, Any]:
     """A folder's model and tokeniser. Raises UserError."""
     try:
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoModel
     except ImportError:
         raise UserError("encoder=hf: transformers is not installed. Run pip install 'elmo-bench[hf]'.") from None
     logging.getLogger("transformers").setLevel(logging.ERROR)
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with reading(folder, "a model that transformers can load"), only_files(folder) as files:
         config = _config(files)
-        tokeniser = AutoTokenizer.from_pretrained(files, **given)
-        if not tokeniser.is_fast:
-            raise UserError(
-                f"encoder.name={folder}: its tokeniser does not number words. Give a model with a fast tokeniser."
-            )
+        tokeniser = load_tokeniser(files, name=folder)
         if (weights := weights_of(files)[-1]).name.endswith(ENDING):
             model, about = _from_int8(config, weights)
         else:
