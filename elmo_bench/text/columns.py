@@ -5,7 +5,7 @@ token, and `\u{5c}u{` the text `\u{`. Every other character is written unchanged
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -115,6 +115,11 @@ def read_plain(path: Path) -> list[tuple[str, ...]]:
     texts = [tuple(tokens_of(line)) for _, line in filled_lines(path)]
     note(f"read as {len(texts):,} sentences without gold, one a line, their tokens separated by spaces", path)
     return texts
+
+
+def has_null_tag(sequences: Iterable[Sequence[str]], tag: str = NO_GOLD) -> bool:
+    """Whether `-` is a tag of its own in a file: there are sentences of `-` and other tags. Else it is missing gold."""
+    return any(tag in tags and set(tags) != {tag} for tags in sequences)
 
 
 def check_gold(path: Path, gold: Iterable[str], unknown: Container[str] = (NO_GOLD,)) -> None:
