@@ -23,8 +23,8 @@ from elmo_bench.text.vocabulary import tokeniser
 USUAL = {  # names of columns, best first
     "text": ("text", "sentence", "review", "content", "document", "comment", "tweet", "question"),
     "label": ("label", "labels", "class", "category", "sentiment", "gold_label", "gold", "target"),
-    "tokens": ("tokens", "words", "form"),
-    "tags": ("tags", "ner_tags", "labels", "pos_tags", "gold", "upos"),
+    "tokens": ("tokens", "words", "form", "token", "word"),
+    "tags": ("tags", "ner_tags", "labels", "pos_tags", "gold", "upos", "tag", "ner_tag", "label"),
     "premise": ("premise", "sentence1", "text1", "question1", "first", "text_a"),
     "hypothesis": ("hypothesis", "sentence2", "text2", "question2", "second", "text_b"),
 }

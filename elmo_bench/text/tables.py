@@ -128,9 +128,10 @@ def read_table(path: Path) -> list[Row]:
     return rows
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines_of(path: Path, *, crlf: bool = True) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers. crlf: whether CRLF is usual. Raises UserError, also for a large file."""
     size = 0
-    for number, line in read_lines(path, crlf=True):
+    for number, line in read_lines(path, crlf=crlf):
         size += len(line)
         if size > LARGEST:
             raise UserError(f"{path}:{number}: more than {LARGEST:,} characters. Take a part of the file.")
@@ -138,7 +139,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _csv(path: Path) -> list[Row]:
-    text = "\n".join(line for _, line in _lines(path))
+    text = "\n".join(line for _, line in lines_of(path))
     lines = io.StringIO(f"{text}\n", newline="").readlines()  # a CR alone ends a line, too, as in files of old programs
     if not lines[0].strip():
         raise UserError(f"{path}: the first line is empty. It must have the names of the columns.")
@@ -186,7 +187,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def _json(path: Path) -> list[Row]:
-    lines = [(number, line) for number, line in _lines(path) if line.strip()]
+    lines = [(number, line) for number, line in lines_of(path) if line.strip()]
     if lines and lines[0][1].lstrip().startswith("["):  # one list of objects
         rows = [(1, row) for row in parse_json("\n".join(line for _, line in lines), str(path))]
     else:

@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
-from elmo_bench.tasks.ner.data import BOUNDARY, RESERVED
+from elmo_bench.spec.options import spelled
+from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
-from elmo_bench.text.columns import NO_GOLD, cells_of, escaped, has_null_tag, read_columns, tokens_of
+from elmo_bench.tasks.tagging.forms import chosen_form, grouped, read_form
+from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
 from elmo_bench.text.own_data import SHOWN, OwnData
 from elmo_bench.text.schemes import ALIASES, NAMES, OUTSIDE, PLAIN, SINGLE, TYPES, Notation, notation_of
-from elmo_bench.text.tables import Row, check_file, ending_of, read_table, write_table
+from elmo_bench.text.tables import Row, ending_of, write_table
 from elmo_bench.text.tags import TaggedSentence
-from elmo_bench.text.token_labels import UNKNOWN, read_conllu
 
-CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.:]+ = )")  # of CoNLL-U, and of MultiCoNER
 _LISTED = re.compile(r"""\[(['"]).*\1\]""", re.DOTALL)  # as pandas writes a list to CSV
 
 
@@ -49,10 +48,17 @@ class Data(OwnData):
     endings = None
     plain = False  # whether the tags that were read are no spans
 
-    def __init__(self, *, scheme: str | None = None, **options: Any):
-        """scheme: how spans are written, one of NAMES; None: it is guessed. Raises UserError for another."""
+    def __init__(
+        self, *, scheme: str | None = None, columns: str | None = None, sentence: str | None = None, **options: Any
+    ):
+        """Raises UserError for an unknown scheme and form.
+
+        scheme: how spans are written, one of NAMES; None: it is guessed.
+        columns: the form of the files, as `chosen_form` reads it; None: it is guessed.
+        sentence: the column of a table that has one value in all rows of a sentence; None: a row is a sentence.
+        """
         super().__init__(**options)
-        self.scheme = _scheme(scheme)
+        self.scheme, self.form, self.sentence = _scheme(scheme), chosen_form(columns), sentence
 
     def read_file(self, path: Path) -> list[Sentence]:
         sentences: list[Sentence] = super().read_file(path)
@@ -74,25 +80,14 @@ class Data(OwnData):
 
     def read_rows(self, path: Path) -> list[Row]:
         """A row for each sentence; without tags if a column file has a single column, or NO_GOLD as its tags."""
-        check_file(path)
-        if ending_of(path) in TABLES:
-            return read_table(path)
-        filled = (cells_of(line) for _, line in read_lines(path) if not COMMENT.match(line))
-        first = next((cells for cells in filled if cells and cells[0] != BOUNDARY), [])
-        rows: list[Row] = []
-        if len(first) == len(CONLLU) and re.fullmatch(r"1(-\d+)?", first[0]):
-            for lines in read_conllu(path):
-                columns = map(list, zip(*(cells for _, cells in lines), strict=True))
-                rows.append({name: own for name, own in zip(CONLLU, columns, strict=True) if {*own} - {*UNKNOWN}})
-        else:
-            for lines in read_columns(path, columns=max(len(first), 1), boundary=BOUNDARY, comment=COMMENT):
-                tokens, tags = ([cells[place] for _, cells in lines] for place in (0, -1))
-                rows.append({"tokens": tokens, "tags": tags if len(first) > 1 else None})
-            if len(first) > 1 and not has_null_tag(row["tags"] for row in rows):
-                rows = [row | {"tags": None} if set(row["tags"]) == {NO_GOLD} else row for row in rows]
-        if not rows:
-            raise UserError(f"{path}: no sentences. Each line must have a token and its tag.")
-        return rows
+        rows = read_form(path, self.form)
+        return grouped(rows, self.sentence) if self.sentence else rows
+
+    def names(self, rows: Sequence[Row], *, gold: bool = True) -> dict[str, str]:
+        try:
+            return super().names(rows, gold=gold)
+        except UserError as error:
+            raise UserError(f"{error}, or the columns of a token a line: data.columns=1:2") from None
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
         for part in names.values():
@@ -110,6 +105,7 @@ class Data(OwnData):
         """The sentences of each split, spans in BIO. Raises UserError for tags of two kinds."""
         examples: dict[str, list[Sentence]] = super().examples_of(splits)
         written = [*chain(*examples.values())]
+        check_lengths(written)
         notation = self.notation(written)
         self.plain = notation is None
         if notation is None:
@@ -179,6 +175,22 @@ def with_notation(sentences: Sequence[Sentence], notation: Notation | None) -> l
     if notation is None:
         return [replace(sentence, plain=bool(sentence.tags)) for sentence in sentences]
     return [replace(sentence, tags=tuple(notation.to_bio(sentence.tags))) for sentence in sentences]
+
+
+def check_lengths(sentences: Sequence[Sentence]) -> None:
+    """Raise UserError if every sentence has one token: then a row, or what is between blank lines, is none."""
+    if any(len(sentence.tokens) != 1 for sentence in sentences):
+        return
+    columns = [name for name in sentences[0].row if not isinstance(sentences[0].row[name], list)]
+    likely = [name for name in columns if name.lower().startswith("sent")]
+    how = "Remove the blank lines between the tokens of a sentence"
+    if columns:
+        how = "If a row is a token, name the column that all rows of a sentence share: data.sentence=COLUMN"
+    if likely:
+        how = how.replace("COLUMN", spelled(likely[0]))
+    raise UserError(
+        f"all {len(sentences):,} sentences have one token. {how}. For single words use task=classification."
+    )
 
 
 def note_misfits(sentences: Sequence[Sentence], notation: Notation) -> None:
