@@ -1,6 +1,5 @@
 """Sentences of the user's own, with a tag for each token: spans in any usual scheme, or plain tags."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,6 @@ from elmo_bench.text.own_data import SHOWN, OwnData
 from elmo_bench.text.schemes import ALIASES, NAMES, OUTSIDE, PLAIN, SINGLE, TYPES, Notation, notation_of
 from elmo_bench.text.tables import Row, ending_of, write_table
 from elmo_bench.text.tags import TaggedSentence
-
-_LISTED = re.compile(r"""\[(['"]).*\1\]""", re.DOTALL)  # as pandas writes a list to CSV
 
 
 @dataclass(frozen=True)
@@ -87,12 +84,11 @@ class Data(OwnData):
         try:
             return super().names(rows, gold=gold)
         except UserError as error:
+            if "Name one" not in str(error):
+                raise
             raise UserError(f"{error}, or the columns of a token a line: data.columns=1:2") from None
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
-        for part in names.values():
-            if isinstance(cell := row.get(part), str) and _LISTED.fullmatch(cell):
-                raise UserError(f"{where}: {part} is a list in one cell. Write words and spaces, or JSON lines.")
         tokens, cell = self.text(row.get(names["tokens"]), where), row.get(names.get("tags", ""))
         tags = tokens_of(cell) if isinstance(cell, str) else cell or []
         if not isinstance(tags, list) or not all(isinstance(tag, str | int) and tag != "" for tag in tags):

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from elmo_bench.text.token_labels import COLUMNS, read_conllu
 CONLLU, TABLE = "conllu", "table"
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")  # of CoNLL-U
 WORDS = ("form", "lemma")  # fields that are no gold: `_` is a word there
+MOST_LINES = 5_000_000  # a line takes 300 bytes
 COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.:]+ = )")  # of CoNLL-U, and of MultiCoNER
 _ID = re.compile(r"\d+([-.]\d+)?")  # of a token: 3; of several, 3-4; of one that is understood, 8.1
 Lines = Sequence[tuple[int, str]]  # line number from 1, text
@@ -61,7 +63,9 @@ def read_form(path: Path, choice: str | Columns | None) -> list[Row]:
     check_file(path)
     if choice == TABLE or (choice is None and ending_of(path) in TABLES and not _is_column_table(path)):
         return read_table(path)
-    lines = [*lines_of(path, crlf=False)]
+    lines = [*islice(lines_of(path, crlf=False), MOST_LINES + 1)]
+    if len(lines) > MOST_LINES:
+        raise UserError(f"{path}: more than {MOST_LINES:,} lines. Take a part of the file.")
     filled = [line for _, line in lines if line.strip() and not line.startswith((BOUNDARY, "#"))]
     if choice == CONLLU or (choice is None and _is_conllu(filled)):
         rows = _conllu(path)
