@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from elmo_bench.base.encodings import check_first, not_utf8
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import check_regular, reader, reading
@@ -42,6 +43,8 @@ def read_lines(path: Path, *, crlf: bool = False, pipe: bool = False) -> Iterato
         with open_text(path, pipe=pipe) as handle:
             told = crlf
             for number, raw in enumerate(iter(partial(handle.readline, LONGEST_LINE + 1), b""), start=1):
+                if number == 1:
+                    check_first(path, raw)
                 if number == 1 and raw.startswith(codecs.BOM_UTF8):
                     note("begins with a byte order mark, which is left out", path)
                 if not told and raw.endswith(b"\r\n"):
@@ -56,15 +59,22 @@ def read_lines(path: Path, *, crlf: bool = False, pipe: bool = False) -> Iterato
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
-        utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        kind, name = ("", "UTF-16") if utf16 else ("perhaps Windows-", "CP1252")
-        said = f"{kind}{name.removeprefix('CP')}, as Excel writes; {error.reason} at byte {error.start}"
-        how = f"Convert it: iconv -f {name} -t UTF-8 {path.name} > NEW"
-        raise UserError(f"{path}:{number}: not UTF-8 text ({said}). {how}") from None
+        raise _not_utf8(path, number, error, pipe=pipe) from None
     except DAMAGE as error:
         raise UserError(f"{path}: damaged or cut off after line {number} ({error})") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _not_utf8(path: Path, number: int, error: UnicodeDecodeError, *, pipe: bool) -> UserError:
+    """The error for a line that is not UTF-8; it says which encoding the file may have."""
+    if pipe or not path.is_file():
+        return not_utf8(path, number, error, [error.object])
+    try:
+        with open_text(path) as handle:
+            return not_utf8(path, number, error, iter(partial(handle.readline, LONGEST_LINE), b""))
+    except (OSError, *DAMAGE):
+        return not_utf8(path, number, error, [error.object])
 
 
 class _Xz(io.RawIOBase):

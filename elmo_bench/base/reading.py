@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from elmo_bench.base.errors import UserError
 
+POINTER = b"version https://git-lfs.github.com/spec/"  # what Git LFS leaves in place of a file
 AGAIN = "Make or download it again."
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -49,6 +50,15 @@ def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file. {advice}".rstrip()) from None
     except Exception as error:
+        if _is_pointer(path):
+            raise UserError(f"{path}: a pointer of Git LFS in place of the file. Get the file: git lfs pull") from None
         why = " ".join(str(error).split())[:300] or type(error).__name__
         why = f"no {why}" if isinstance(error, KeyError) and " " not in why else why  # a key, not a sentence
         raise UserError(f"{path}: not {what}, or damaged ({why}). {advice}".rstrip()) from None
+
+
+def _is_pointer(path: str | Path) -> bool:
+    """Whether a file that cannot be read is a pointer of Git LFS."""
+    with suppress(OSError), Path(path).open("rb") as file:
+        return file.read(len(POINTER)) == POINTER
+    return False

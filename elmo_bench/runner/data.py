@@ -208,7 +208,7 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
 
 
 def _labels(examples: Sequence[Any]) -> Counter[str]:
-    """How often each label occurs. The letters of BIO and IOB1 are left out: `B-PER` and `I-PER` are one label.
+    """How often each label occurs. The letters of BIO, IOB1 and plain tags are left out: `B-PER` and `I-PER` are one.
 
     A label is a gold that is a text or a whole number, or part of a gold that has one text for each token.
     """
@@ -217,7 +217,7 @@ def _labels(examples: Sequence[Any]) -> Counter[str]:
         by_token = isinstance(gold, tuple | list) and [len(gold)] == [len(text) for text in texts]
         tags = [str(gold)] if isinstance(gold, str | int) else gold if by_token else ()
         if all(isinstance(tag, str) for tag in tags):
-            counts.update(tag[2:] if tag.startswith(("B-", "I-")) else tag for tag in tags)
+            counts.update(tag[2:] if tag.startswith(("B-", "I-", "U-")) else tag for tag in tags)
     return counts
 
 

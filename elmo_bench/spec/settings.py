@@ -25,9 +25,10 @@ VECTORS = "encoder.vectors"  # the static vectors, or those whose width learned 
 # keep their hash.
 ABSENT: dict[str, Any] = {"task.training.patience": None}
 FILES = ("weights", "inputs")  # of an encoder: only the last component of a path is part of a run
-# Of data of the user's own: its files, of which only the last component is part of a run, and names of its columns.
+# Of data of the user's own: its files, of which only the last component is part of a run, and how they are read: the
+# names of columns, and the forms of files and tags.
 OWN_FILES = ("file", "train", "dev", "test")
-OWN_COLUMNS = ("text", "label", "tokens", "tags", "premise", "hypothesis")
+OWN_COLUMNS = ("text", "label", "tokens", "tags", "premise", "hypothesis", "sentence", "columns", "scheme")
 OWN = (*OWN_FILES, *OWN_COLUMNS)
 _PATHS = re.compile(rf"encoder\..*({'|'.join(FILES)}|vectors)|data\.({'|'.join(OWN_FILES)})")  # only names
 _SETTING = re.compile(

@@ -87,17 +87,17 @@ def test_plain_tags_are_labels_and_their_f1_is_the_accuracy(tmp_path):
     assert scores["overall"]["f1"] == pytest.approx(100 * accuracy_score(gold, guess))
 
 
-@pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["B-NNP"]), (SCHEMES["BIO"], ["B-P"])])
+@pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["U-NNP"]), (SCHEMES["BIO"], ["B-P"])])
 def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
     data = task_class("tagging", "data")(file=write(tmp_path / "x.conll", tagged(tags)))
     example = data.read("x", None)["test"][0]
-    guess = [*example.tags]
+    guess = [*example.gold]
     gold, predicted = data.within(example, guess, lambda words: words[0] == "Bo")
     assert gold == predicted
     assert [tag for tag in gold if tag != "O"] == kept
     assert data.within(example, guess, lambda words: False) in (None, (["O"] * 9, ["O"] * 9))
     if tags == PLAIN:  # O is a label as any other: a slice of it alone counts
-        cut = data.within(replace(example, tags=("O",) * 9), ["O"] * 8 + ["VBD"], lambda words: True)
+        cut = data.within(replace(example, tags=("O",) * 9), ["U-O"] * 8 + ["U-VBD"], lambda words: True)
         counted = task_class("tagging", "metric")().score([cut[0]], [cut[1]])["overall"]
         assert (counted["gold"], counted["correct"]) == (9, 8)
 
@@ -105,7 +105,11 @@ def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (tagged(SCHEMES["BIO"]) + "x PERSON\n", "tags: PERSON: not in one scheme (BIO, IOB1, BIOES, BILOU) with B-L."),
+        (
+            tagged(SCHEMES["BIO"]) + "x PERSON\n",
+            "tags: PERSON: not in one scheme (BIO, IOB1, IOE2, "
+            "BIOES, BILOU, BMES, BMEWO) with B-L. Use one, or decide: data.scheme=plain reads each tag as a label.",
+        ),
         (tagged(SCHEMES["BIOES"]) + "x U-P\n", "tags: letters of two: not in one scheme"),
         (tagged(SCHEMES["BIO"]) + "x\n", "x.conll:91: expected 2 columns, found 1."),
         ("\n\n", "x.conll: no sentences."),
