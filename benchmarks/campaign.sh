@@ -64,7 +64,7 @@ sweep experiment=controls encoder=mpnet store=disk store.max_gb=50
 # Controls: ELMo's network before training, and learned words.
 sweep experiment=controls
 # The paper's ablations: semantic roles on 30 %, less data, and the same 81 million tokens of text.
-sweep experiment=table3 task=srl
+sweep experiment=table3
 sweep experiment=table2 task=srl
 sweep experiment=figure1
 sweep experiment=ladder

@@ -99,7 +99,7 @@ def selected(tasks: list[str]) -> Iterator[tuple[str, str]]:
     for task in tasks or TASKS:
         yield from ((task, encoder) for encoder in ("glove", "elmo"))
         if task == "ner":
-            yield from ((task, encoder) for encoder in ("random", "minilm"))
+            yield from ((task, encoder) for encoder in ("elmo_alone", "random", "minilm", "mpnet"))
 
 
 def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
