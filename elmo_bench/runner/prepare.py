@@ -26,6 +26,7 @@ from elmo_bench.runner.data import (
     check_splits,
     data_digest,
     distinct_texts,
+    note_epochs,
     note_long_words,
     read_splits,
     training_split,
@@ -194,6 +195,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         checks = check_splits(splits, f"task={spec.task} suite={spec.suite}")
         digest = data_digest(data, splits)
         splits["train"] = training_split(splits["train"], spec, setup)
+        note_epochs(spec, splits["train"])
         words = set(words_of(example for examples in splits.values() for example in examples))
         note_long_words(spec, words)
         frozen = load_frozen(spec, setup, words)

@@ -281,7 +281,10 @@ def converged(record: Mapping[str, Any]) -> bool:
     several epochs while its head gives one answer to everything, as far as the scores by type tell.
     """
     spec, dev = record["spec"], record["curves"]["dev"]
-    known, epochs = task_yaml(spec["task"]).get("report", {}), spec["settings"].get("task.training.epochs")
+    task, epochs = task_yaml(spec["task"]), spec["settings"].get("task.training.epochs")
+    known = task.get("report", {})
+    if task.get("training", {}).get("least_steps") and spec["settings"].get("task.training.least_steps") is None:
+        return False  # data of the user's own, on which epochs may have few steps
     budget = known.get("budget", {})
     least = budget.get(spec["size"]) if isinstance(budget, dict) else 1 if budget is None else None
     types = record["scores"]["dev"].get("by_type", {}).values()

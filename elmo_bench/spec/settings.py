@@ -41,6 +41,8 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
     """{option: value} of a composed config."""
     given: Any = OmegaConf.to_container(config, resolve=True)
     task, trained = given["task"], given["task"]["training"]
+    if _epochs_decide(given):
+        trained["least_steps"] = None
     parts = {
         "head": task["head"],
         "characters": task.get("characters") or None,
@@ -59,6 +61,16 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
             raise UserError(f"lr_scale={factor}: the task has no learning rate to multiply. Give {RATE}.")
         settings[RATE] = float(f"{rate * factor:.12g}")
     return {key: value for key, value in settings.items() if key not in ABSENT or value != ABSENT[key]}
+
+
+def _epochs_decide(given: Mapping[str, Any]) -> bool:
+    """Whether the user gives a number of epochs for data of their own, and no `least_steps`: the epochs count then."""
+    task = given["task"]
+    if not reads_own_data(task["name"]):
+        return False
+    usual = task["sizes"][given["size"]["name"]].get("epochs")
+    least = task_yaml(task["name"])["training"].get("least_steps")
+    return task["training"]["epochs"] != usual and task["training"].get("least_steps") == least
 
 
 def name_of(path: Any) -> str | None:

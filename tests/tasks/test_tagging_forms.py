@@ -9,6 +9,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
+from elmo_bench.tasks.tagging import forms
 from tests.tasks.test_own_tasks import read
 from tests.text.test_own_data import write
 
@@ -179,3 +180,11 @@ def test_a_table_called_tsv_stays_one(tmp_path):
 def test_new_text_of_one_token_a_sentence_is_predicted(tmp_path):
     path = Path(write(tmp_path / "x.conll", "Ada\n\nLi\n\n"))
     assert [example.tokens for example in task_class("tagging", "data")().read_file(path)] == [("Ada",), ("Li",)]
+
+
+def test_lines_have_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(forms, "MOST_LINES", 100)
+    for name, line in (("x.conll", "a X\n"), ("x.conllu", CONLLU.format(id=1, token="a", tag="X", misc="_") + "\n")):
+        path = Path(write(tmp_path / name, line * 101))
+        with pytest.raises(UserError, match=r"more than 100 lines. Take a part of the file."):
+            task_class("tagging", "data")().read_file(path)
