@@ -1,6 +1,6 @@
 """Reading files that people or strangers made: which functions do it, and how a damaged file ends.
 
-Every function that reads such a file carries `@reader`; tests/fuzz gives it damaged files, and tests/test_house.py
+Every function that reads such a file carries `@reader`; tests/fuzz gives it damaged files. tests/whole/test_house.py
 fails for a reader without such a test, and for a module that opens files and has no reader. The readers of tasks are
 found through their contract instead.
 """

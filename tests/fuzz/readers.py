@@ -41,8 +41,8 @@ from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN, OWN
 from tests.suites import CONLLU, SCORED, SUITES
-from tests.test_bad_formats import PAIR, adapter, pairs
 from tests.tiny_bert import make_tiny_bert
+from tests.whole.test_bad_formats import PAIR, adapter, pairs
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
 VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))

@@ -12,7 +12,7 @@ from elmo_bench.tasks.squad.build import question_tokens
 from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.metric import Metric
 from elmo_bench.text.sentences import sentences
-from tests.test_bad_formats import squad_json
+from tests.whole.test_bad_formats import squad_json
 
 OPTIONS = OmegaConf.to_container(compose("config", ["task=squad"]).task.data, resolve=True)
 LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}

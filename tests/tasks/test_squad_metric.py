@@ -9,7 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
 from elmo_bench.tasks.squad.metric import Metric, normalise
 from tests.golden_cases import for_each, golden
-from tests.test_bad_formats import squad_json
+from tests.whole.test_bad_formats import squad_json
 
 GOLDEN = golden("squad")
 METRIC = Metric()

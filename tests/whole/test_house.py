@@ -13,7 +13,7 @@ import pytest
 from benchmarks.house import circles
 from benchmarks.house import imports as module_imports
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "elmo_bench"
 # What each package may import besides `base` and itself: data flows one way, without circles.
 MAY_IMPORT: dict[str, set[str]] = {

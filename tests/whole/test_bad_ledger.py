@@ -16,7 +16,7 @@ from tests.runs import files, small
 
 
 def test_a_full_disk_while_writing_the_record(main_job, tmp_path, capsys, monkeypatch):
-    """Started again, it goes on. Checkpoints: tests/test_disks.py."""
+    """Started again, it goes on. Checkpoints: tests/whole/test_disks.py."""
     calls = []
 
     def full(descriptor):
