@@ -14,6 +14,7 @@ from pathlib import Path
 
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.significance import summarise
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
 
 CHOSEN = ("task.training.epochs", "task.training.optimizer.lr", "task.head.dropout.input")
@@ -41,7 +42,7 @@ def main() -> int:
 def scores(ledger: Path, suite: str, size: str = "cpu") -> dict[tuple[str, str], dict[str, dict[int, float]]]:
     """{(task, encoder): {option=value, or "" for the default run: {seed: dev score}}}; newest records win."""
     found: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for record in sorted(read_all(ledger, [suite]).records, key=lambda record: record["created"]):
+    for record in sorted(read_all(ledger, [suite], metrics=metric_of).records, key=lambda record: record["created"]):
         spec = RunSpec(**record["spec"])
         if spec.size == size and spec.changes.keys() <= {*CHOSEN} and len(spec.changes) <= 1 and _is_current(spec):
             dev = record["scores"]["dev"]["overall"][record["metric"]]

@@ -13,6 +13,7 @@ from elmo_bench.reporting.groups import groups, in_paper_order
 from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
 from elmo_bench.reporting.table import Line, gain_cells, make_table
 from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.names import metric_of
 
 POINTS = 2.0  # a difference that most people would like to see
 CHANGED = "an encoder with changes of encoder.*, once for each: --encoder elmo encoder.precision=bfloat16"
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> int:
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, [options.suite] if options.suite else (), sums=True)
+    read = read_all(options.ledger, [options.suite] if options.suite else (), metrics=metric_of)
     selection = select(read.records)
     print_problems("compare", [*read.problems, *selection.unknown, *selection.notes])
     if options.suite and not read.records and (every := read_all(options.ledger).records):

@@ -7,6 +7,7 @@ from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.rows import BASELINE, Row, select
 from elmo_bench.reporting.significance import Difference, Variance
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
+from elmo_bench.spec.names import metric_of
 
 FIRST = "elmo-bench sweep task={} encoder={} suite=paper size=paper seed=0,1,2,3,4"
 PRINTED_SEEDS = 5  # of the paper's standard deviations
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, ("paper", options.task), sums=True)
+    read = read_all(options.ledger, ("paper", options.task), metrics=metric_of)
     print_problems("verify", read.problems)
     below = []
     for encoder in (BASELINE, experiment.encoder):

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
-from elmo_bench.base.formula import measure
 from elmo_bench.base.json import read_json
+from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
 from elmo_bench.reporting.rows import Row as Current

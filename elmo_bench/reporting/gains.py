@@ -23,10 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
-from elmo_bench.ledger.outcomes import Formula, Outcomes, formula
+from elmo_bench.base.metric import Counting, Counts, columns, main_figure
+from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import Difference, difference, holm, over_seeds, relative_reduction
+from elmo_bench.spec.names import metric_of
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}
@@ -105,9 +106,11 @@ Gains = Callable[..., Gain]  # (ours, theirs, *, split="test")
 Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
-def formula_of(record: Record) -> Formula:
-    """How a record's score follows from its outcomes. Raises UserError for an unknown formula."""
-    return formula(record["formula"], record["spec"]["task"])
+def metric_for(row: Row) -> Counting:
+    """How the row's scores follow from its outcomes. Raises UserError if its task is not installed."""
+    if metric := metric_of(row.spec.task):
+        return metric
+    raise UserError(f"task {row.spec.task} is not installed. Give its folder: --include FOLDER.")
 
 
 def gains_from(ledger: Path) -> Gains:
@@ -115,7 +118,7 @@ def gains_from(ledger: Path) -> Gains:
     known: dict[tuple[str, str, str], Gain] = {}
     read = lru_cache(maxsize=KEPT)(read_outcomes)
 
-    def arm(row: Row, split: str) -> dict[str, Outcomes]:
+    def arm(row: Row, split: str) -> dict[str, Counts]:
         paths = [RunPaths.of(ledger, record) for record in row.records]
         return {str(path.record.with_suffix("")): of_split(read(path), split) for path in paths}
 
@@ -133,8 +136,9 @@ def gains_from(ledger: Path) -> Gains:
                 if ours.seeds != theirs.seeds:
                     raise UserError("no seed in common")
                 scores = [[one - other for one, other in zip(*scores, strict=True)]]
-            how = formula_of(ours.newest)
-            return Gain(ours, theirs, split, tested(arm(ours, split), arm(theirs, split), how, scores, paired=paired))
+            metric = metric_for(ours)
+            arms = arm(ours, split), arm(theirs, split)
+            return Gain(ours, theirs, split, tested(*arms, metric, scores, paired=paired))
         except UserError as error:
             reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
             return Gain(ours, theirs, split, None, reason)
@@ -149,9 +153,9 @@ def gains_from(ledger: Path) -> Gains:
 
 
 def tested(
-    ours: Mapping[str, Outcomes],
-    theirs: Mapping[str, Outcomes],
-    how: Formula,
+    ours: Mapping[str, Counts],
+    theirs: Mapping[str, Counts],
+    metric: Counting,
     scores: Iterable[Sequence[float]],
     *,
     paired: bool = False,
@@ -176,8 +180,8 @@ def tested(
     seeds = [own for each in scores if (own := over_seeds(each))]
     if len(seeds) < 2 - paired:
         raise UserError("a single seed")
-    left, right = (np.stack([how.counts_of(side) for side in arm.values()]) for arm in (ours, theirs))
-    return difference(left, right, how.score, seeds, clusters, paired=paired)
+    left, right = (np.stack([columns(metric, side) for side in arm.values()]) for arm in (ours, theirs))
+    return difference(left, right, main_figure(metric), seeds, clusters, paired=paired)
 
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:

@@ -19,6 +19,7 @@ from elmo_bench.base.include import include_given
 from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.gains import over_baseline
 from elmo_bench.reporting.rows import Row, score_of, select
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, converged
 
 VERSION = "0.3.0"
@@ -51,7 +52,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     """
     check_exists(Path(ledger))
     include_given([])
-    read = read_all(Path(ledger), [suite] if suite else (), sums=True)
+    read = read_all(Path(ledger), [suite] if suite else (), metrics=metric_of)
     selection = select(read.records)
     for problem in [*read.problems, *selection.unknown, *selection.notes]:
         warnings.warn(problem, stacklevel=2)

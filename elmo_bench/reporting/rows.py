@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import measure
+from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, minutes_of
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.config import reads_own_data

@@ -98,7 +98,7 @@ def record(
         "hash": paths.hash,
         "seed": setup.seed,
         "metric": trained.module.metric.main,
-        "formula": trained.module.metric.formula.name,
+        "formula": trained.module.metric.formula,
         "selected_on": "dev",
         "scores": scores,
         "outcomes": ledger.digest_of(outcomes),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import scores_of
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY, Tags
 from elmo_bench.tasks.ner.metric import Metric as Chunks
@@ -18,13 +19,9 @@ from elmo_bench.text.tags import scheme_of, to_bio
 class Metric(Chunks):
     """`tasks/ner/metric.py`. A plain tag is a chunk of one token, so that F1 is the accuracy of the tags."""
 
-    def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
+    def counts(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
         """As in `tasks/ner/metric.py`, with plain tags as types."""
-        return super().score(*_chunks(gold, predicted))
-
-    def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
-        """As in `tasks/ner/metric.py`, with plain tags as types."""
-        return super().outcomes(*_chunks(gold, predicted))
+        return super().counts(*_chunks(gold, predicted))
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file that `predict` wrote: columns, the last two gold and predicted tag, or a table.
@@ -49,7 +46,7 @@ class Metric(Chunks):
                 sides = [[to_bio(tags, scheme) for tags in side] for side in sides]
             except ValueError as error:
                 raise UserError(f"{path}: the gold tags are spans in {scheme}, but {error}. Fix it.") from None
-        return self.score(*sides)
+        return scores_of(self, self.counts(*sides))
 
 
 def _tags(cell: Any) -> list[str]:
