@@ -66,8 +66,10 @@ def scores_from(metric: Counting, sums: Sums) -> dict[str, Any]:
     """The same from sums, which are numbers."""
     scores: dict[str, Any] = {"overall": {}}
     for name, value in _figures(metric, sums).items():
-        kind, _, figure = name.removeprefix(TYPE).rpartition(".")
-        row = scores.setdefault("by_type", {}).setdefault(kind, {}) if name.startswith(TYPE) else scores["overall"]
+        row, figure = scores["overall"], name
+        if name.startswith(TYPE):
+            kind, figure = split_type(name)
+            row = scores.setdefault("by_type", {}).setdefault(kind, {})
         row[figure] = np.asarray(value).item()
     if metric.main not in scores["overall"]:
         raise UserError(f"Metric.figures: no '{metric.main}', which is the main figure. Add it.")
@@ -83,8 +85,10 @@ def table_of(metric: Counting, scores: Mapping[str, Any]) -> str:
 
 
 def sums_of(metric: Counting, counts: Counts) -> dict[str, Any]:
-    """The sum over the items of each count, in their order, so that fractions give the same bits everywhere."""
-    return {name: values.cumsum()[-1] if len(values) else 0 for name, values in _per_item(metric, counts).items()}
+    """The sum over the items of each count."""
+    types = {name: values for name, values in counts.items() if name.startswith(TYPE)}
+    every = _per_item(metric, {name: values for name, values in counts.items() if name not in types})
+    return {name: _total(values) for name, values in (every | types).items()}
 
 
 def columns(metric: Counting, counts: Counts) -> np.ndarray:
@@ -107,6 +111,12 @@ def units_of(metric: Counting, counts: Counts) -> float:
     sums = _by_name(metric, columns(metric, counts).sum(axis=0))
     units = getattr(metric, "units", None)
     return float(units(sums) if units else sums[ITEMS])
+
+
+def split_type(name: str) -> tuple[str, str]:
+    """The two parts of `type:NAME.COUNT`; a NAME may have dots."""
+    kind, _, count = name.removeprefix(TYPE).rpartition(".")
+    return kind, count
 
 
 def encoded(counts: Counts) -> dict[str, np.ndarray]:
@@ -138,6 +148,13 @@ def _per_item(metric: Counting, counts: Counts) -> dict[str, np.ndarray]:
         except KeyError as error:
             raise _missing(error) from None
     return every | {ITEMS: np.ones(items, np.int64)}
+
+
+def _total(values: np.ndarray) -> Any:
+    """The sum; of fractions in their order, so that it has the same bits everywhere."""
+    if values.dtype.kind == "f":
+        return values.cumsum()[-1] if len(values) else 0.0
+    return values.sum(dtype=np.int64)
 
 
 def _widened(values: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """`elmo-bench check RECORD [--gold FILE]`: whether a record from elsewhere is whole, and what its predictions score."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from elmo_bench.spec.names import metric_of, task_class
 from elmo_bench.spec.run_spec import RunSpec
 
 OK, WRONG, UNKNOWN = "ok    ", "WRONG ", "not checked: "  # begin the lines
-EPILOG = """Checked are the schema, the hash, whether the outcomes of the items add up to the scores, and the scores of
-the predictions, if they were kept (predictions=true). Of a ledger, all files that tables leave out are listed."""
+NOT_HERE = "task {} is not installed here. Give its folder: --include FOLDER."
+EPILOG = """Checked are the schema, the hash, whether every score follows from the outcomes of the items, and what
+the predictions score, if they were kept (predictions=true). Of a ledger, all files that tables leave out are listed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -41,7 +43,8 @@ def _ledger(root: Path) -> Iterator[str]:
         raise UserError(f"{root}: no run in it. Give the folder of the records, or one record.")
     runs = [RunPaths.of(root, record) for record in read.records]
     problems = [*read.problems, *select(read.records).unknown]
-    for run in runs:
+    strange = [run for run in runs if metric_of(run.task) is None]
+    for run in strange:
         try:
             ledger.read_outcomes(run)
         except UserError as error:
@@ -51,6 +54,8 @@ def _ledger(root: Path) -> Iterator[str]:
         if not any(problem.startswith(f"{path}:") for problem in read.problems):
             problems.append(f"{path}: not where a run of a ledger is, so no table has it. Move it, or remove it.")
     yield f"{OK}{len(read.records):,} records"
+    for task, count in Counter(run.task for run in strange).items():
+        yield f"{UNKNOWN}scores of {count:,} records: {NOT_HERE.format(task)}"
     yield from (f"{WRONG}{problem}" for problem in problems)
 
 
@@ -94,7 +99,7 @@ def _outcomes(record: Record, paths: RunPaths) -> str:
     """What `read_all` checked without a problem. Raises UserError if the outcomes cannot be read."""
     ledger.read_outcomes(paths)
     if metric_of(task := record["spec"]["task"]) is None:
-        return f"{UNKNOWN}scores: task {task} is not installed here. Give its folder: --include FOLDER."
+        return f"{UNKNOWN}scores: {NOT_HERE.format(task)}"
     return f"{OK}outcomes of the items on dev and test add up to all scores"
 
 

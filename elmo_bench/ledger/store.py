@@ -15,7 +15,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.metric import Counting
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_figures, check_stored, compact, digest_of
+from elmo_bench.ledger.outcomes import check_figures, check_stored, compact, digest_of, of_split
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import SCHEMA, Copies, Record, check_record
 
@@ -141,6 +141,10 @@ def check_scores(record: Record, run: RunPaths, metric: Counting) -> None:
     if record["outcomes"] != digest_of(outcomes):
         raise UserError(f"{run.outcomes.name} is not of this record")
     check_figures(outcomes, metric, record["scores"])
+    for split in ("dev", "test"):
+        items = len(next(iter(of_split(outcomes, split).values())))
+        if items != (counted := record["data"]["counts"][split]):  # type: ignore[literal-required]
+            raise UserError(f"outcomes on {split}: of {items:,} items; record.data.counts has {counted:,}")
 
 
 def _unpack(path: Path) -> dict[str, np.ndarray]:

@@ -25,7 +25,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import Counting, Counts, columns, main_figure
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
-from elmo_bench.reporting.rows import BASELINE, Row
+from elmo_bench.reporting.rows import BASELINE, NOT_CHECKED, Row
 from elmo_bench.reporting.significance import Difference, difference, holm, over_seeds, relative_reduction
 from elmo_bench.spec.names import metric_of
 
@@ -66,7 +66,7 @@ class Gain:
 
     @property
     def converged(self) -> bool:
-        """Whether every run of both rows is; else there is no verdict, since training longer could change it."""
+        """Whether every run of both rows is, and is checked; else there is no verdict, since it could change."""
         return not (self.ours.mark or self.theirs.mark)
 
     @property
@@ -87,6 +87,8 @@ class Gain:
     @property
     def said(self) -> str:
         """The verdict, or why there is none."""
+        if not self.ours.checked:
+            return NOT_CHECKED
         return self.verdict or ("not tested" if self.converged else "not converged")
 
     @property

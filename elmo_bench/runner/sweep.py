@@ -22,11 +22,13 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.machine import free_cores, gpus
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import Record, minutes_of, new_attempt, read_all, read_holders, read_record, settings_key
+from elmo_bench.ledger import Record, minutes_of, new_attempt, read_all, read_holders, settings_key
+from elmo_bench.ledger.store import read_record_at
 from elmo_bench.runner.finished import Sources, contents_of, finished, sources_of
 from elmo_bench.runner.launchers import Ended, Job, launch
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup, converged
 from elmo_bench.spec.settings import check_run
 
@@ -234,7 +236,7 @@ def _finished(plan: Plan) -> dict[PlannedRun, RunState]:
             contents[sources] = contents_of(run.sources)
         if paths := finished(plan.ledger, run.spec, run.seed, contents[sources]):
             with suppress(UserError):  # its process will say what is wrong with the record
-                done[run] = RunState(run, "skipped", read_record(paths.record))
+                done[run] = RunState(run, "skipped", read_record_at(paths, metrics=metric_of))
     return done
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import TYPE, Sums, scores_of
+from elmo_bench.base.metric import TYPE, Sums, scores_of, split_type
 from elmo_bench.text.columns import check_gold, filled_lines
 
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
@@ -34,7 +34,7 @@ def shares(correct: Any, guessed: Any, gold: Any) -> dict[str, np.ndarray]:
 
 def types_in(sums: Sums) -> list[str]:
     """The types that sums have counts of, in their order."""
-    return list(dict.fromkeys(_type_and_count(name)[0] for name in sums if name.startswith(TYPE)))
+    return list(dict.fromkeys(split_type(name)[0] for name in sums if name.startswith(TYPE)))
 
 
 def by_type(sums: Sums, figures: Callable[[Sums], Mapping[str, Any]], names: Sequence[str] = ()) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def by_type(sums: Sums, figures: Callable[[Sums], Mapping[str, Any]], names: Seq
     counts: dict[str, dict[str, Any]] = {}
     for key, value in sums.items():
         if key.startswith(TYPE):
-            name, count = _type_and_count(key)
+            name, count = split_type(key)
             counts.setdefault(count, {})[name] = value
     if not counts:
         return {}
@@ -61,12 +61,6 @@ def by_type(sums: Sums, figures: Callable[[Sums], Mapping[str, Any]], names: Seq
     for place, name in enumerate(order):
         rows |= {f"{TYPE}{name}.{figure}": values[..., place] for figure, values in table.items()}
     return rows
-
-
-def _type_and_count(name: str) -> tuple[str, str]:
-    """The two parts of `type:NAME.COUNT`; a NAME may have dots."""
-    kind, _, count = name.removeprefix(TYPE).rpartition(".")
-    return kind, count
 
 
 def figure_table(rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str], *, least: int = 0) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import Counts, Sums, scores_of
+from elmo_bench.base.metric import Counts, Sums, scores_from, sums_of
 from elmo_bench.tasks.srl.columns import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import read_props
 from elmo_bench.text.figures import by_type, count_types, figure_table, percent, shares, types_in
@@ -67,7 +67,7 @@ class Metric:
                 pairs.append(compare(arguments(prop.phrases), arguments(phrases)))
         if empty:
             raise UserError(f"{gold}: no sentences. Give a props file.")
-        scores = scores_of(self, _counts(pairs))
+        scores = scores_from(self, sums_of(self, _counts(pairs)))  # of no propositions too, as the official scorer
         overall, labels = scores["overall"], scores.get("by_type", {})
         more = {name: overall.pop(name) for name in ("n_props", "perfect_props")}
         excluded = {name: labels.pop(name) for name in [EXCLUDED] if name in labels}
