@@ -18,6 +18,7 @@ from pathlib import Path
 
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.significance import summarise
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
 
 EPOCHS = "task.training.epochs"
@@ -66,7 +67,8 @@ def scores(ledger: Path, suite: str, size: str = "cpu") -> tuple[Scores, Scores]
     """(dev, test) scores of the default runs and of those with one choice changed; newest records win."""
     dev: Scores = defaultdict(lambda: defaultdict(dict))
     test: Scores = defaultdict(lambda: defaultdict(dict))
-    for record in sorted(read_all(ledger, [suite]).records, key=lambda record: record["created"]):
+    records = read_all(ledger, [suite], metrics=metric_of).records
+    for record in sorted(records, key=lambda record: record["created"]):
         spec = RunSpec(**record["spec"])
         if spec.size == size and _is_choice(spec) and _is_current(spec):
             for found, split in ((dev, "dev"), (test, "test")):

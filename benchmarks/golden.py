@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.metric import units_of
 from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import train
@@ -115,8 +116,7 @@ def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
         prepared = prepare(RunSpec.of(config), Setup.of(config))
         trained = train(prepared, Path(folder))
     module, curves = trained.module, trained.history.curves
-    outcomes = module.metric.outcomes(module.gold["dev"], module.predictions)
-    item = 100 / module.metric.formula.gold_of(outcomes)
+    item = 100 / units_of(module.metric, module.counts)
     return {"dev": curves["dev"], "loss": curves["train_loss"], "item": item}
 
 

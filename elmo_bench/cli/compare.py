@@ -10,9 +10,10 @@ from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.gains import SEEN, Gain, Gains, family_of, gains_from, standings
 from elmo_bench.reporting.groups import groups, in_paper_order
-from elmo_bench.reporting.rows import NOT_CONVERGED, Row, select
+from elmo_bench.reporting.rows import DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED, Row, select
 from elmo_bench.reporting.table import Line, gain_cells, make_table
 from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.names import metric_of
 
 POINTS = 2.0  # a difference that most people would like to see
 CHANGED = "an encoder with changes of encoder.*, once for each: --encoder elmo encoder.precision=bfloat16"
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> int:
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, [options.suite] if options.suite else (), sums=True)
+    read = read_all(options.ledger, [options.suite] if options.suite else (), metrics=metric_of)
     selection = select(read.records)
     print_problems("compare", [*read.problems, *selection.unknown, *selection.notes])
     if options.suite and not read.records and (every := read_all(options.ledger).records):
@@ -118,7 +119,8 @@ def _several(chosen: dict[str, dict[str, Row]], gain: Gains, where: str) -> None
 
 
 def _print(notes: Sequence[str], gains: Sequence[Gain]) -> None:
-    convergence = [NOT_CONVERGED] if any(not gain.converged for gain in gains) else []
+    marks = {row.mark for gain in gains for row in (gain.ours, gain.theirs)}
+    convergence = [text for mark, text in ((DAGGER, NOT_CONVERGED), (NOT_CHECKED, UNCHECKED)) if mark in marks]
     own = [gain for gain in gains if reads_own_data(gain.ours.spec.task)]
     print("".join(f"\n{note}\n" for note in [*notes, *_power(own), *convergence]), end="")
 

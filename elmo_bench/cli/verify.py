@@ -4,9 +4,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger import Record, check_exists, read_all
-from elmo_bench.reporting.rows import BASELINE, Row, select
+from elmo_bench.reporting.rows import BASELINE, UNCHECKED, Row, select
 from elmo_bench.reporting.significance import Difference, Variance
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
+from elmo_bench.spec.names import metric_of
 
 FIRST = "elmo-bench sweep task={} encoder={} suite=paper size=paper seed=0,1,2,3,4"
 PRINTED_SEEDS = 5  # of the paper's standard deviations
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, ("paper", options.task), sums=True)
+    read = read_all(options.ledger, ("paper", options.task), metrics=metric_of)
     print_problems("verify", read.problems)
     below = []
     for encoder in (BASELINE, experiment.encoder):
@@ -47,6 +48,8 @@ def _row(records: list[Record], task: str, encoder: str) -> Row:
     """The seeds of the run that the paper describes."""
     rows = [row for row in select(records).rows if row.spec.encoder == encoder]
     for row in (row for row in rows if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1):
+        if not row.checked:
+            raise UserError(f"{task}: {UNCHECKED}")
         return row
     found = [f"{len(row.seeds)} of size={row.spec.size}{', ' * bool(row.changes)}{row.spec.label}" for row in rows]
     said = f"fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}"

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
-from elmo_bench.base.formula import measure
 from elmo_bench.base.json import read_json
+from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.reporting.rows import BASELINE, NOT_CONVERGED, score_of, select
+from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED, score_of, select
 from elmo_bench.reporting.rows import Row as Current
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec
@@ -51,7 +51,9 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
                 if score is not None:
                     lines.setdefault(f"{row.spec.task} ({name})", {})[label] = f"{score} {row.mark}".strip()
         body = [[line, *(cells.get(label, "-") for label in labels)] for line, cells in lines.items()]
-        note = f"\n\n{NOT_CONVERGED}" if any(row.mark for row in own) else ""
+        marks = {row.mark for row in own}
+        note = f"\n\n{NOT_CONVERGED}" if DAGGER in marks else ""
+        note += f"\n\n{UNCHECKED}" if NOT_CHECKED in marks else ""
         if suite not in choices("suite"):  # data of the user's own, of which the logs of the runs say this
             said = dict.fromkeys(each for row in own for record in row.records for each in record["data"]["notes"])
             note += "\n\nthe data:\n" + "\n".join(f"- {each}" for each in said)
@@ -108,7 +110,7 @@ class Row(NamedTuple):
 def rows_of(rows: Iterable[Current]) -> list[dict[str, Any]]:
     """What is published of the rows of a report, as JSON."""
     published_rows = []
-    for row in (row for row in rows if row.spec.suite == SUITE):
+    for row in (row for row in rows if row.spec.suite == SUITE and row.checked):
         spec, scored = row.spec, row.summary("test")
         seeds = {
             str(record["seed"]): {

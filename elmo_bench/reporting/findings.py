@@ -16,7 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reading
-from elmo_bench.reporting.rows import BASELINE
+from elmo_bench.reporting.rows import BASELINE, is_checked
 from elmo_bench.reporting.table import REDUCTION, Cell, Table
 
 KEYS = ("when", "figure", "runs")
@@ -93,6 +93,7 @@ def _functions(tables: Mapping[str, Table]) -> dict[str, Callable[..., Any]]:
         table = tables.get(stem) or Table(stem, "", [], [], [])
         pairs = zip(table.rows, table.tasks, strict=True)
         rows = [dict(zip(table.columns, row, strict=True)) | {"task": Cell(task)} for row, task in pairs]
+        rows = [row for row in rows if not (task := row["task"].text) or is_checked(task)]
         kept = [row for row in rows if all(value in (row[key].text, row[key].order) for key, value in where.items())]
         shown = [row[column] for row in kept if column in row and row[column].text]
         if not shown:

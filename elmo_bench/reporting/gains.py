@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import CLUSTER, Record, RunPaths, of_split, read_outcomes
-from elmo_bench.ledger.outcomes import Formula, Outcomes, formula
-from elmo_bench.reporting.rows import BASELINE, Row
+from elmo_bench.base.metric import Counting, Counts, columns, main_figure
+from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
+from elmo_bench.reporting.rows import BASELINE, NOT_CHECKED, Row
 from elmo_bench.reporting.significance import (
     CERTAIN,
     Difference,
@@ -35,6 +35,7 @@ from elmo_bench.reporting.significance import (
     over_seeds,
     relative_reduction,
 )
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import DRAWN
 
 ALPHA = 0.05
@@ -73,7 +74,7 @@ class Gain:
 
     @property
     def converged(self) -> bool:
-        """Whether every run of both rows is; else there is no verdict, since training longer could change it."""
+        """Whether every run of both rows is, and is checked; else there is no verdict, since it could change."""
         return not (self.ours.mark or self.theirs.mark)
 
     @property
@@ -94,6 +95,8 @@ class Gain:
     @property
     def said(self) -> str:
         """The verdict, or why there is none."""
+        if not self.ours.checked:
+            return NOT_CHECKED
         return self.verdict or ("not tested" if self.converged else "not converged")
 
     @property
@@ -113,9 +116,11 @@ Gains = Callable[..., Gain]  # (ours, theirs, *, split="test")
 Pair = tuple[Row, Row | None]  # a row, and what it is compared with
 
 
-def formula_of(record: Record) -> Formula:
-    """How a record's score follows from its outcomes. Raises UserError for an unknown formula."""
-    return formula(record["formula"], record["spec"]["task"])
+def metric_for(row: Row) -> Counting:
+    """How the row's scores follow from its outcomes. Raises UserError if its task is not installed."""
+    if metric := metric_of(row.spec.task):
+        return metric
+    raise UserError(f"task {row.spec.task} is not installed. Give its folder: --include FOLDER.")
 
 
 def gains_from(ledger: Path) -> Gains:
@@ -123,7 +128,7 @@ def gains_from(ledger: Path) -> Gains:
     known: dict[tuple[str, str, str], Gain] = {}
     read = lru_cache(maxsize=KEPT)(read_outcomes)
 
-    def arm(row: Row, split: str) -> dict[str, Outcomes]:
+    def arm(row: Row, split: str) -> dict[str, Counts]:
         paths = [RunPaths.of(ledger, record) for record in row.records]
         return {str(path.record.with_suffix("")): of_split(read(path), split) for path in paths}
 
@@ -141,13 +146,14 @@ def gains_from(ledger: Path) -> Gains:
                 if ours.seeds != theirs.seeds:
                     raise UserError("no seed in common")
                 scores = [[one - other for one, other in zip(*scores, strict=True)]]
-            how = formula_of(ours.newest)
+            metric = metric_for(ours)
+            arms = arm(ours, split), arm(theirs, split)
             seeds = [over_seeds(each) for each in scores]
             if not paired:
                 seeds = [
                     CERTAIN if row.deterministic else of_arm for row, of_arm in zip((ours, theirs), seeds, strict=True)
                 ]
-            return Gain(ours, theirs, split, tested(arm(ours, split), arm(theirs, split), how, seeds, paired=paired))
+            return Gain(ours, theirs, split, tested(*arms, metric, seeds, paired=paired))
         except UserError as error:
             reason = str(error).replace(f"{ledger}/", "").rstrip(".")  # the same page wherever the ledger is
             return Gain(ours, theirs, split, None, reason)
@@ -162,9 +168,9 @@ def gains_from(ledger: Path) -> Gains:
 
 
 def tested(
-    ours: Mapping[str, Outcomes],
-    theirs: Mapping[str, Outcomes],
-    how: Formula,
+    ours: Mapping[str, Counts],
+    theirs: Mapping[str, Counts],
+    metric: Counting,
     seeds: Sequence[Variance | None],
     *,
     paired: bool = False,
@@ -189,8 +195,8 @@ def tested(
     known = [variance for variance in seeds if variance is not None]
     if len(known) < len(seeds):
         raise UserError("a single seed")
-    left, right = (np.stack([how.counts_of(side) for side in arm.values()]) for arm in (ours, theirs))
-    return difference(left, right, how.score, known, clusters, paired=paired)
+    left, right = (np.stack([columns(metric, side) for side in arm.values()]) for arm in (ours, theirs))
+    return difference(left, right, main_figure(metric), known, clusters, paired=paired)
 
 
 def over_baseline(rows: Sequence[Row]) -> list[Pair]:

@@ -61,6 +61,11 @@ class Group:
         return self.basis.task
 
     @property
+    def checked(self) -> bool:
+        """Whether its scores follow from the outcomes: the task is installed."""
+        return self.rows[0].checked
+
+    @property
     def info(self) -> TaskInfo:
         return task_info(self.task, self.suite)
 

@@ -99,26 +99,32 @@ def _suite(suite: str, groups: Sequence[Group], gain: Gains, costs: Sequence[Enc
     newest = shown(main, groups)
     with_probes = _of_one_protocol(groups, groups)
     picked = encoders.picked(main, newest, gain)
+    proven = [one for one in picked if one.group.checked]  # all that headline and pictures may show
     known = cards.cards(main, picked, gain, costs)
+    compared = known if proven == picked else cards.cards(main, proven, gain, costs)
     tested = {own.ours.anchor: own for one in picked for own in one.gains.values()}
     parts = [_section("encoders", "Encoders", "", ([cards.overview(suite, known)] if known else [], []), newest)]
     for experiment in (each for each in map(Experiment.load, experiments()) if each.caption):
         own = shown(experiment, groups)
-        made = _LAYOUTS[experiment.layout](experiment, suite, own, gain)
+        layout = _LAYOUTS[experiment.layout]
+        made = layout(experiment, suite, own, gain)
+        checked = [group for group in own if group.checked]
+        if checked != own:
+            made = made[0], layout(experiment, suite, checked, gain)[1]
         command = f"elmo-bench sweep experiment={experiment.name} suite={suite}" if suite in choices("suite") else ""
         rows = _rows(experiment, own)
         took = spent(rows) if rows else ""
         parts.append(_section(experiment.name, experiment.caption, experiment.about, made, own, command, took))
     parts += [
-        _section("worth", cards.TITLE, "", cards.worth(suite, known), newest),
+        _section("worth", cards.TITLE, "", cards.worth(suite, compared), newest),
         _section("slices", "Slices of test", "", (slices.made(suite, with_probes, ledger), []), with_probes),
         _section("runs", "All runs", "", ([_runs(group, gain, tested) for group in groups], []), groups),
     ]
     return Suite(
         suite,
         groups,
-        picture.headline(encoders.leading(main, picked), picked),
-        picture.picture(main, suite, picked),
+        picture.headline(encoders.leading(main, proven), proven),
+        picture.picture(main, suite, proven),
         encoders.table1(main, suite, picked) if picked else None,
         known,
         [section for section in parts if section.tables],

@@ -18,7 +18,8 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.include import include_given
 from elmo_bench.ledger import Record, check_exists, read_all
 from elmo_bench.reporting.gains import over_baseline
-from elmo_bench.reporting.rows import Row, score_of, select
+from elmo_bench.reporting.rows import UNCHECKED, Row, is_checked, score_of, select
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, converged
 
 VERSION = "0.3.0"
@@ -34,6 +35,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     | `label` | the options that differ from the default run, such as `mix=last, place=both`; empty for the default |
     | one column for each such option, such as `mix.penalty` | its value as a text; missing where it is the default |
     | `metric`, `dev`, `test` | the main score of the best epoch, in percent |
+    | `checked` | whether the scores were computed again from the outcomes; false if the task is not installed |
     | `gain` | test score less the mean test score of the baseline's seeds on the same data, missing without one |
     | `epochs`, `best_epoch`, `converged` | epochs that were trained and the best of them, from 1; enough of them |
     | `train`, `dev_items`, `test_items` | how many examples |
@@ -51,7 +53,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     """
     check_exists(Path(ledger))
     include_given([])
-    read = read_all(Path(ledger), [suite] if suite else (), sums=True)
+    read = read_all(Path(ledger), [suite] if suite else (), metrics=metric_of)
     selection = select(read.records)
     for problem in [*read.problems, *selection.unknown, *selection.notes]:
         warnings.warn(problem, stacklevel=2)
@@ -74,6 +76,7 @@ def _run(record: Record, baseline: float | None, name: str | None, current: bool
         "metric": record["metric"],
         "dev": score_of(record, "dev"),
         "test": test,
+        "checked": is_checked(spec.task),
         "gain": None if baseline is None else test - baseline,
         "epochs": record["epochs"]["run"],
         "best_epoch": record["epochs"]["best"],
@@ -110,6 +113,7 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
     data, time = f"{US}-{spec.suite}-{spec.task}", str(int(datetime.fromisoformat(record["created"]).timestamp()))
     identity = f"{data}/{model}/{time}/{UUID(record['attempt'])}"
     dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))
+    unchecked = {} if row.checked else {"scores": UNCHECKED}
     percentages = [name for name, score in test.items() if isinstance(score, float) and 0 <= score <= 100]
     return {
         "schema_version": VERSION,
@@ -124,7 +128,7 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
         "eval_library": {
             "name": US,
             "version": code["packages"].get(US, "unknown"),
-            "additional_details": _texts({"commit": code["commit"], "basis": row.basis.version}),
+            "additional_details": _texts({"commit": code["commit"], "basis": row.basis.version}) | unchecked,
         },
         "model_info": {
             "name": named,
@@ -155,7 +159,7 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
                     "min_score": 0,
                     "max_score": 100,
                 },
-                "score_details": {"score": test[name], "details": _texts({"dev": dev.get(name)})},
+                "score_details": {"score": test[name], "details": _texts({"dev": dev.get(name)}) | unchecked},
                 "generation_config": {
                     "generation_args": {"execution_command": spec.command(record["seed"])},
                     "additional_details": _texts({"seed": record["seed"], "hash": spec.hash, "size": spec.size}),

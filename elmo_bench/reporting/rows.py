@@ -9,14 +9,20 @@ from statistics import fmean
 from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import measure
+from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, minutes_of
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.experiments import FRACTION
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, converged
 from elmo_bench.spec.settings import invented
 
+NOT_CHECKED = "not checked"
+UNCHECKED = (
+    f"{NOT_CHECKED}: the task is not installed, so nothing here computes its scores again from the outcomes. "
+    "Give its folder: --include FOLDER."
+)
 LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
@@ -104,9 +110,16 @@ class Row:
         """How many of its seeds converged."""
         return sum(map(converged, self.records))
 
+    @cached_property
+    def checked(self) -> bool:
+        """Whether its scores follow from its outcomes; nobody knows if its task is not installed."""
+        return is_checked(self.spec.task)
+
     @property
     def mark(self) -> str:
-        """A dagger if a seed did not converge."""
+        """Why its gains have no verdict: its scores are not checked, or a seed did not converge (a dagger)."""
+        if not self.checked:
+            return NOT_CHECKED
         return "" if self.converged == len(self.records) else DAGGER
 
     @property
@@ -151,6 +164,11 @@ class Selection(NamedTuple):
     superseded: list[tuple[Row, Row]]  # (old, new)
     unknown: list[str]  # a line for each task and encoder of which runs are left out, and why
     notes: list[str]  # lines on runs that do not compare: on another file of the same name, and `mixed_code`
+
+
+def is_checked(task: str) -> bool:
+    """Whether the task is installed, so that its records were checked when they were read."""
+    return metric_of(task) is not None
 
 
 def score_of(record: Record, split: str) -> float:

@@ -6,9 +6,9 @@ from pathlib import Path
 from statistics import fmean
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import Counts, columns, main_figure, units_of
 from elmo_bench.ledger import RunPaths, of_split, read_outcomes, slices_of
-from elmo_bench.ledger.outcomes import Outcomes
-from elmo_bench.reporting.gains import formula_of, over_baseline, tested
+from elmo_bench.reporting.gains import metric_for, over_baseline, tested
 from elmo_bench.reporting.groups import Group
 from elmo_bench.reporting.rows import BASELINE, Row
 from elmo_bench.reporting.significance import over_seeds, summarise
@@ -26,7 +26,7 @@ TITLES = {
     "vector": "every word has a static vector",
 }
 
-Slices = dict[str, dict[str, Outcomes]]  # of a row: by slice, by run
+Slices = dict[str, dict[str, Counts]]  # of a row: by slice, by run
 
 
 def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
@@ -49,10 +49,10 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
     for row in rows:
         slices = Slices()
         try:
-            how = formula_of(row.newest)
+            metric = metric_for(row)
             for path in (RunPaths.of(ledger, record) for record in row.records):
                 stored = read_outcomes(path)
-                own = {name: part for name, part in slices_of(stored, "test").items() if how.gold_of(part)}
+                own = {name: part for name, part in slices_of(stored, "test").items() if units_of(metric, part)}
                 for name, part in (own | ({WHOLE: of_split(stored, "test")} if own else {})).items():
                     slices.setdefault(name, {})[str(path.record)] = part
         except UserError as error:
@@ -64,15 +64,18 @@ def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Sli
 
 def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Iterator[Line]:
     """One for each row that has this slice."""
-    slices, how = {row.anchor: own for row, own in sliced}, formula_of(sliced[0][0].newest)
+    slices, metric = {row.anchor: own for row, own in sliced}, metric_for(sliced[0][0])
+    score = main_figure(metric)
     for row, baseline in over_baseline([row for row, own in sliced if name in own]):
         ours, theirs = slices[row.anchor][name], slices[baseline.anchor][name] if baseline else {}
-        scores, other = ([how.score_of(outcomes) for outcomes in arm.values()] for arm in (ours, theirs))
+        scores, other = (
+            [float(score(columns(metric, counts).sum(axis=0))) for counts in arm.values()] for arm in (ours, theirs)
+        )
         varied = [over_seeds(scores), over_seeds(other)]
-        gold, whole = (how.gold_of(next(iter(slices[row.anchor][part].values()))) for part in (name, WHOLE))
+        gold, whole = (units_of(metric, next(iter(slices[row.anchor][part].values()))) for part in (name, WHOLE))
         bounds = Cell("too few") if theirs and gold < FEWEST else None
         with suppress(UserError):  # a single seed, other units, too few of them
-            bounds = bounds or (interval(tested(ours, theirs, how, varied).interval) if theirs else None)
+            bounds = bounds or (interval(tested(ours, theirs, metric, varied).interval) if theirs else None)
         yield {
             ROW: row,
             "task": group.heading,

@@ -13,7 +13,7 @@ import pandas as pd
 from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.gains import Gain
 from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CONVERGED, Row
+from elmo_bench.reporting.rows import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED, Row, is_checked
 from elmo_bench.reporting.significance import Summary
 from elmo_bench.spec.experiments import PaperFigures
 
@@ -142,7 +142,8 @@ def gain_cells(gain: Gain | None, over: str = BASELINE, *, split: str = "test") 
 
 def judged(row: Row, gain: Gain | None) -> Cell:
     """The test score of a row with the verdict of its gain over the baseline, if it has one."""
-    hint = f"{short(gain).text} over {BASELINE}: {gain.said}" if gain else "not converged" if row.mark else ""
+    unproven = "not converged" if row.mark == DAGGER else row.mark
+    hint = f"{short(gain).text} over {BASELINE}: {gain.said}" if gain else unproven
     mark, verdict = (gain.mark if gain else "") or row.mark, gain.said if gain else hint or None
     return spread(row.summary("test"), run=row.anchor, mark=mark, hint=hint, verdict=verdict)
 
@@ -166,18 +167,22 @@ def make_table(
     notes: Sequence[str] = (),
     most: int | None = None,
 ) -> Table:
-    """A table without its empty columns; below `notes` come the notes on daggers and of cells.
+    """A table without its empty columns; below `notes` come the notes on daggers, on what is not checked, and of cells.
 
     `tasks`: of each line, where lines have no rows.
     """
+    tasks = list(tasks or (line[ROW].spec.task if ROW in line else "" for line in lines))
+    unchecked = {task for task in {*tasks} if task and not is_checked(task)}
+    pairs = zip(tasks, lines, strict=True)
+    lines = [line | {"scores": NOT_CHECKED} if task in unchecked else line for task, line in pairs]
     columns = dict.fromkeys(name for line in lines for name in line if name != ROW)
     cells = {name: [_cell(line.get(name), line.get(ROW)) for line in lines] for name in columns}
     cells = {name: own for name, own in cells.items() if any(cell.text for cell in own)}
     rows = [[*row] for row in zip(*cells.values(), strict=True)]
     dagger = [NOT_CONVERGED] if any(DAGGER in cell.text for row in rows for cell in row) else []
+    marked = [UNCHECKED] if any(NOT_CHECKED in cell.text for row in rows for cell in row) else []
     below = dict.fromkeys(cell.note for row in rows for cell in row if cell.note)
-    tasks = list(tasks or (line[ROW].spec.task if ROW in line else "" for line in lines))
-    return Table(stem, title, [*cells], rows, tasks, [*notes, *dagger, *below], most)
+    return Table(stem, title, [*cells], rows, tasks, [*notes, *dagger, *marked, *below], most)
 
 
 def _cell(content: Any, row: Row | None) -> Cell:

@@ -12,11 +12,13 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import new_attempt, read_record, settings_key
+from elmo_bench.ledger import new_attempt, settings_key
+from elmo_bench.ledger.store import read_record_at
 from elmo_bench.runner.finished import contents_of, finished
 from elmo_bench.runner.launchers import Command, Ended, Job, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
 from elmo_bench.runner.states import LedgerState, RunState, source_of
+from elmo_bench.spec.names import metric_of
 
 MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
 VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in a shared folder
@@ -59,7 +61,7 @@ def _finished(plan: Plan) -> dict[PlannedRun, RunState]:
             contents[sources] = contents_of(run.sources)
         if paths := finished(plan.ledger, run.spec, run.seed, contents[sources]):
             with suppress(UserError):  # its process will say what is wrong with the record
-                done[run] = RunState(run, "skipped", read_record(paths.record))
+                done[run] = RunState(run, "skipped", read_record_at(paths, metrics=metric_of))
     return done
 
 

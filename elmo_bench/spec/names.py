@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import Formula
 from elmo_bench.base.include import code_of
+from elmo_bench.base.metric import Counting
 
 MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
     "Data": ("schema", "ending", "read", "files", "canonical", "vocabulary", "read_file", "write"),
     "Head": ("collate", "loss", "predict"),
-    "Metric": ("main", "formula", "files", "score", "outcomes", "score_files", "table"),
+    "Metric": ("main", "formula", "summed", "files", "counts", "figures", "score_files"),
 }
 
 
@@ -39,15 +39,24 @@ def task_class(task: str, part: str) -> Any:
     module, name = f"elmo_bench.tasks.{task}.{part}", part.capitalize()
     try:
         made = getattr(importlib.import_module(module), name)
-    except (ModuleNotFoundError, AttributeError) as error:
-        if error.name not in (module, name):  # of something that the task imports
-            raise
-        raise UserError(f"task={task}: no class {name} in its {part}.py. See CONTRIBUTING.md.") from None
+    except (ImportError, AttributeError) as error:
+        if error.name in (module, name):
+            raise UserError(f"task={task}: no class {name} in its {part}.py. See CONTRIBUTING.md.") from None
+        if isinstance(error, ImportError) and str(error.name).startswith("elmo_bench."):  # of another version
+            raise UserError(f"task={task}: its {part}.py: {str(error)[:120]}. See CONTRIBUTING.md.") from None
+        raise  # of something else that the task imports
     if lacking := [member for member in MEMBERS[name] if not hasattr(made, member)]:
         raise UserError(f"task={task}: class {name} in its {part}.py has no {', '.join(lacking)}. See CONTRIBUTING.md.")
-    if part == "metric" and not isinstance(made.formula, Formula):  # a name, in versions with a closed list
-        raise UserError(f"task={task}: Metric.formula is {made.formula!r:.60}, not a Formula. See CONTRIBUTING.md.")
     return made
+
+
+def metric_of(task: str) -> Counting | None:
+    """The metric of a task by which its records are checked; None if the task is not installed.
+
+    Raises UserError if the task is installed and has no sound metric.
+    """
+    installed = {path.parent.name for root in _folders("tasks") for path in Path(root).glob("*/metric.py")}
+    return task_class(task, "metric")() if task in installed or task in tasks() else None
 
 
 def load_encoder(kind: str = "", *, run_seed: int = 0, version: Any = None, **options: Any) -> Any:

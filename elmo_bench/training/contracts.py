@@ -3,14 +3,13 @@
 These are protocols, not base classes. `Data` and `Metric` import no torch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from torch import Tensor
 
-from elmo_bench.base.formula import Formula
+from elmo_bench.base.metric import Counting
 from elmo_bench.text.batch import Indexer, Text
 
 
@@ -86,31 +85,22 @@ class Head(Protocol):
         """One prediction for each example, in the order of the batch."""
 
 
-class Metric(Protocol):
-    """The official figures."""
+class Metric(Counting, Protocol):
+    """The official figures, each said once: `counts`, and `figures` of their sums (`base/metric.py`).
 
-    main: str
-    """The figure in score(...)["overall"] that selects the epoch; higher is better."""
-    formula: Formula
-    """How the main figure follows from summed outcomes."""
-    files: tuple[str, ...]
-    """The files that `elmo-bench score` takes, as its usage line names them."""
+    It may also have `table(scores)`, the scores as text; `per_item(counts)`, counts that follow from the others item by
+    item and are not stored, such as the F1 of a question; and `units(sums)`, how many decisions or gold units sums are
+    of, if these are not the items.
+    """
 
-    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
-        """{"overall": {figure: number}} and, where there are classes, "by_type"."""
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that `elmo-bench score` takes, as its usage line names them."""
 
-    def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Whole numbers from 0 for each item that a paired test may swap; summed, `formula` gives the main figure.
+    @property
+    def score_files(self) -> Callable[..., dict[str, Any]]:
+        """The figures of files in the official formats, a function of one path for each of `files`. Raises UserError.
 
-        Figures by type follow from arrays `type:NAME.COUNT` (`text.figures.count_types`), whose NAME is a key
-        of `by_type` and whose COUNT is the name of the count there. Other names have no dot.
+        The keys are the keys of `base.metric.scores_of`, or the official scorer's if it has different ones: then
+        `table` accepts both.
         """
-
-    def score_files(self, *paths: Path) -> dict[str, Any]:
-        """The figures of files in the official formats, one path for each of `files`. Raises UserError.
-
-        The keys are the keys of `score`, or the official scorer's if it has different ones; `table` accepts both.
-        """
-
-    def table(self, scores: dict[str, Any]) -> str:
-        """The scores as text."""

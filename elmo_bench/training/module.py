@@ -12,6 +12,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import Counts, scores_of
 from elmo_bench.text.batch import by_length, pools
 from elmo_bench.training.contracts import Metric
 from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_schedule, construct
@@ -114,20 +115,13 @@ def predictions_of(head: Any, batch: dict[str, Any], count: int) -> list[Any]:
     return predicted
 
 
-def scores_of(metric: Metric, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
-    """The scores of a split. Raises UserError if they lack the main figure."""
-    scores = metric.score(gold, predicted)
-    if not isinstance(scores, Mapping) or metric.main not in scores.get("overall", {}):
-        raise UserError(f"Metric.score: no '{metric.main}' under 'overall', which is its main figure. Add it.")
-    return scores
-
-
 class HeadTraining(pl.LightningModule):
     """Trains a head on its loss and the penalty of its mixes; scores a whole split with the task's metric.
 
     head: a module that is a `contracts.Head`. optimizer, schedule: options by name, see `optimisers.py`. gold: the gold
     of each split.
-    After a pass over a split, `scores` holds its scores and `predictions` its predictions, in the split's order.
+    After a pass over a split, `predictions` holds its predictions, in the split's order, `counts` what each of them
+    counts, and `scores` the split's scores.
     """
 
     def __init__(
@@ -138,6 +132,7 @@ class HeadTraining(pl.LightningModule):
         self.head, self.metric, self.optimizer, self.gold = head, metric, optimizer, gold
         self.schedule = schedule
         self.scores: dict[str, Any] = {}
+        self.counts: Counts = {}
         self.predictions: list[Any] = []
         self._by_number: dict[int, Any] = {}  # predictions of the pass so far
         self._losses: Tensor | float = 0.0  # the sum of the epoch so far
@@ -209,7 +204,8 @@ class HeadTraining(pl.LightningModule):
     def _score(self, split: str) -> float:
         self.predictions = [self._by_number[number] for number in range(len(self.gold[split]))]
         self._by_number = {}
-        self.scores = scores_of(self.metric, self.gold[split], self.predictions)
+        self.counts = self.metric.counts(self.gold[split], self.predictions)
+        self.scores = scores_of(self.metric, self.counts)
         score = float(self.scores["overall"][self.metric.main])
         self.log(f"{split}_{self.metric.main}", score)
         return score

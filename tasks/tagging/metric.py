@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import scores_of
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY, Tags
@@ -19,13 +20,9 @@ from elmo_bench.text.tables import Row, ending_of, read_table
 class Metric(Chunks):
     """`tasks/ner/metric.py`. A plain tag is a chunk of one token, so that F1 is the accuracy of the tags."""
 
-    def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
+    def counts(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
         """As in `tasks/ner/metric.py`, with plain tags as types."""
-        return super().score(*_chunks(gold, predicted))
-
-    def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
-        """As in `tasks/ner/metric.py`, with plain tags as types."""
-        return super().outcomes(*_chunks(gold, predicted))
+        return super().counts(*_chunks(gold, predicted))
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file that `predict` wrote: columns, the last two gold and predicted tag, or a table.
@@ -54,7 +51,7 @@ class Metric(Chunks):
         except ValueError as error:
             raise UserError(f"{path}: {error}. Fix it.") from None
         note(f"tags: spans in {notation}" if notation else "tags: plain; F1 is the accuracy of all tags, O too", path)
-        return super().score(*chunks)
+        return scores_of(self, super().counts(*chunks))
 
 
 def _tags(cell: Any) -> list[str]:

@@ -22,7 +22,7 @@ def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path, compa
     own, _ = compared()
     controls = controls_of(own)
     [row] = own[0].rows
-    scores = [[record["scores"]["test"]["overall"]["f1"] for record in records] for records in (true, control)]
+    scores = [[record["scores"]["test"]["overall"]["accuracy"] for record in records] for records in (true, control)]
     wanted = [scores[0][1] - scores[1][0], scores[0][2] - scores[1][1]]
     summary = selectivity(row, controls)
     assert (summary.n, summary.mean) == (2, pytest.approx(np.mean(wanted)))

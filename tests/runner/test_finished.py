@@ -11,14 +11,14 @@ import pytest
 
 from elmo_bench.base.downloads import SETTLED
 from elmo_bench.cli.entry import entry
-from elmo_bench.ledger import RunPaths, run_hash, write_record
+from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner import finished, sweep
 from elmo_bench.runner.finished import contents_of, remember, sources_of
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import OUTCOMES, make_record
+from tests.ledger.records import make_record, write_true
 from tests.runs import GOLDEN, ROOT, described
 
 FILES = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
@@ -60,7 +60,7 @@ def record(options):
     config = compose("config", options)
     spec = RunSpec.of(config).with_contents(read(options)).to_json()
     made = make_record(spec=spec, hash=run_hash(spec), seed=config.seed)
-    write_record(paths := RunPaths.of(Path(config.ledger), made), made, OUTCOMES)
+    write_true(paths := RunPaths.of(Path(config.ledger), made), made)
     return paths
 
 

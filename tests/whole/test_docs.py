@@ -41,7 +41,7 @@ def test_the_encoder_of_readme_and_the_task_of_contributing_run(tmp_path, monkey
     assert predictions.read_text().splitlines()[0].split("\t")[::2] == ["good", "test good ."]
     capsys.readouterr()
     assert main([*include, "score", "mytask", str(predictions)]) == 0
-    assert re.fullmatch(r"accuracy \d+\.00 %\n", capsys.readouterr().out)
+    assert re.fullmatch(r"accuracy \d+\.00\n", capsys.readouterr().out)
     assert main([*include, "predict", str(record), "new.txt", "out.txt"]) == 0
     assert re.search(r"\t(good|bad)\tA fine film \.\n$", Path("out.txt").read_text())
     assert main([*include, "report"]) == 0

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, run_hash, write_record
+from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import OUTCOMES
+from tests.ledger.records import write_true
 
 NEAR = {"glove": (90.1, 90.2, 90.3), "elmo": (92.1, 92.3, 92.2)}  # the paper: 90.15 and 92.22 ± 0.10
 
@@ -22,7 +22,7 @@ def verify(tmp_path, make_record, capsys):
             for seed, test in enumerate(tests):
                 record = make_record(task=task, encoder=encoder, suite="paper", seed=seed, test=test)
                 record |= {"spec": spec, "hash": run_hash(spec)}
-                write_record(RunPaths.of(tmp_path, record), record, OUTCOMES)
+                write_true(RunPaths.of(tmp_path, record), record)
         code = main(["verify", task, "--ledger", str(tmp_path)])
         captured = capsys.readouterr()
         return code, (captured.out + captured.err).splitlines()
