@@ -80,13 +80,20 @@ def _is_column_table(path: Path) -> bool:
     """Whether a file called .tsv has a token a line: it has blank lines between others, and no header."""
     if ending_of(path) != ".tsv":
         return False
-    lines = [line for _, line in lines_of(path)]
-    text = "\n".join(line for line in lines if not line.startswith("#")).strip()
-    filled = text.split("\n")
-    cells = {line.count("\t") for line in filled if line.strip()}
-    header = {cell.strip().lower() for cell in filled[0].split("\t")}
-    is_named = bool(header & {*USUAL["tokens"]}) and bool(header & {*USUAL["tags"]})
-    return cells != {0} and len(cells) == 1 and not is_named and any(not line.strip() for line in filled)
+    count = 0  # of tabs in a line
+    gap = parted = False  # a blank line was read; and a line after it
+    for _, line in lines_of(path):
+        if not line.strip():
+            gap = count > 0
+        elif not line.startswith("#"):
+            parted |= gap
+            cells = [cell.strip().lower() for cell in line.split("\t")]
+            if count == 0 and {*cells} & {*USUAL["tokens"]} and {*cells} & {*USUAL["tags"]}:
+                return False
+            count = count or len(cells) - 1
+            if count == 0 or len(cells) - 1 != count:
+                return False
+    return parted
 
 
 def _is_conllu(filled: Sequence[str]) -> bool:
@@ -120,8 +127,13 @@ def _columns(path: Path, lines: Lines, filled: Sequence[str], choice: Columns | 
     for sentence in sentences:
         tags = [unescaped(cells[tag]) for cells in sentence] if layout.count > 1 else None
         rows.append({"tokens": [unescaped(cells[token]) for cells in sentence], "tags": tags})
-    if layout.count > 1 and not has_null_tag(row["tags"] for row in rows):
-        return [row | {"tags": None} if {*row["tags"]} == {NO_GOLD} else row for row in rows]
+    if layout.count == 1 or has_null_tag(row["tags"] for row in rows):
+        return rows
+    unknown = [row for row in rows if {*row["tags"]} == {NO_GOLD}]
+    if 0 < len(unknown) < len(rows):
+        note(f"{len(unknown):,} of {len(rows):,} sentences have no gold: all of their tags are {NO_GOLD}", path)
+    for row in unknown:
+        row["tags"] = None
     return rows
 
 
