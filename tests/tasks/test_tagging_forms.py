@@ -44,6 +44,8 @@ def rendered(kind: str, sentences: list[list[tuple[str, str]]]) -> str:
                 "u": f"{place}\t{token}\t{tag}\t-\t-",
                 "t": f"{token}\t{tag}",
                 "s": f"{token} {tag}",
+                "v": f'"{token}",{tag}' if token == "." else f"{token},{tag}",
+                "m": f"{token};{tag}",
                 "w": f"{token} {token}\tNN\t{tag}" if tag != "O" else f"{token}\tNN\t{tag}",
             }[FORMS[kind][0]]
             text += "\n"
@@ -63,6 +65,8 @@ FORMS = {  # kind: (how a line is written, the name of the file)
     "germeval": ("g", "x.tsv"),
     "uner": ("u", "x.iob2"),
     "called tsv": ("t", "x.tsv"),
+    "called csv": ("v", "x.csv"),
+    "called csv with semicolons": ("m", "x.csv"),
     "columns": ("s", "x.bio"),
     "columns with comments": ("s", "x.conll"),
     "spaces in tokens": ("w", "x.conll"),
