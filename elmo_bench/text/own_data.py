@@ -31,7 +31,7 @@ USUAL = {  # names of columns, best first
     "hypothesis": ("hypothesis", "sentence2", "text2", "question2", "second", "text_b"),
 }
 # A list in a cell, as Python, pandas and NumPy print it.
-_PRINTED = re.compile(r"""\s*(array\()?\[\s*(['"].*['"]|[-+\d.,\s]*)\s*\]\)?\s*""", re.DOTALL)
+_PRINTED = re.compile(r"""\s*(array\()?\[(\s*['"].*['"]\s*|[-+\d.,\s]*+)\]\)?\s*""", re.DOTALL)
 MOST_LABELS, SHOWN = 1000, 12  # labels of a column, and of a note
 LOOKED_AT = 10_000  # rows, for lists in cells
 GOLD, PREDICTED = "gold", "predicted"  # columns of a file of predictions

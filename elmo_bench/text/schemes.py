@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from elmo_bench.text.tags import Span
 
@@ -17,6 +17,7 @@ NAMELESS = "_"  # the type of spans without one, as in seqeval
 OUTSIDE = ("O", "o", "0", "-", "_")  # how a token outside all spans is written
 SEPARATORS = ("-", "_", ":", ".", "/", "|")
 SINGLE = "U-"  # before a plain tag: BILOU's letter of a span of one token, which BIO lacks
+MOST = 10_000  # distinct tags of spans; more are words
 PLAIN, TYPES = "plain", "IO"  # every tag is a label; every tag but O is a type, without a letter
 LETTERS = {  # of each scheme, in the order in which they are tried
     "BIO": "BI",
@@ -106,6 +107,8 @@ def notation_of(sequences: Iterable[Sequence[str]], scheme: str | None = None) -
         return Notation(TYPES, "", outside=outside)
     if not others:
         return Notation(scheme or "BIO", outside=outside) if scheme or "O" in present else None
+    if scheme is None and len(others) > MOST:
+        return None
     forms = _forms(others, present)
     fitting = [form for form in forms if len(form.letters) == len(others)]
     for form in fitting:
@@ -152,7 +155,7 @@ def _is_usual(form: _Form, outside: Sequence[str]) -> bool:
     return "B" in letters and bool(letters & {"I", "M", "E", "L"})
 
 
-@cache  # a corpus repeats a few tags many times
+@lru_cache(2**16)  # a corpus repeats a few tags many times
 def _split(tag: str, separator: str, suffix: bool, lower: bool) -> tuple[str, str] | None:
     """(letter in upper case, type) of a tag, or None if it is not written so."""
     if separator == "":

@@ -76,7 +76,7 @@ def _words(name: str) -> set[str]:
 def unused_files(file: str | None, used: Mapping[str, Sequence[Path]], reads: Callable[[Path], bool]) -> list[str]:
     """The names of the files of a folder, or of a data set of the Hub, that may hold data and that no split uses."""
     names = {path.name for paths in used.values() for path in paths}
-    if file is None:
+    if file is None or (not file.startswith("hub:") and not Path(file).expanduser().is_dir()):
         return []
     if file.startswith("hub:"):
         user, repo, folder = _parts(file.removeprefix("hub:").strip("/"))

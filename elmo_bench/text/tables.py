@@ -129,7 +129,7 @@ def _has_bare_quotes(path: Path) -> bool:
     So it is where each line has as many cells as the first, two or more, and a cell begins with a mark without being
     quoted as a whole: a reader of quoted cells would join such lines. It is noted.
     """
-    count, bare = 0, list[int]()
+    count = bare = first = 0  # cells of a line; lines with such a cell, and the first of them
     for number, line in enumerate(_pieces(path), 1):
         cells = line.rstrip("\r\n").split("\t")
         if line.strip():
@@ -137,12 +137,13 @@ def _has_bare_quotes(path: Path) -> bool:
             if len(cells) != count or count < 2:
                 return False
             if any(cell.startswith('"') and not re.fullmatch(r'"(?:[^"]|"")*"', cell) for cell in cells):
-                bare.append(number)
+                bare += 1
+                first = first or number
     if bare:
         what = (
             "quotation marks are text here and each line is a row, since a cell begins with a mark and does not end so"
         )
-        note(f"{what}: line {bare[0]:,}{f' and {len(bare) - 1:,} more' if len(bare) > 1 else ''}", path)
+        note(f"{what}: line {first:,}{f' and {bare - 1:,} more' if bare > 1 else ''}", path)
     return bool(bare)
 
 

@@ -4,6 +4,7 @@ The form is decided from all of a file. `data.columns=` decides instead: CONLLU,
 tokens and of tags, from 1, such as `2:4`.
 """
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -37,14 +38,30 @@ class Layout:
     """How the lines of a column file are read."""
 
     count: int  # cells of a line
-    tabs: bool  # tabs alone separate cells, as tokens have spaces
+    separator: str  # of cells; "": spaces and tabs. Tabs alone where tokens have spaces
     indexed: bool  # the first column counts the tokens of each sentence
 
     def cells(self, line: str) -> list[str]:
         """The cells of a line; none in a blank line."""
-        if not self.tabs:
+        if self.separator == "":
             return cells_of(line)
-        return [cell.strip() for cell in line.split("\t")] if line.strip() else []
+        return [cell.strip() for cell in _split(line, self.separator)] if line.strip() else []
+
+
+def _split(line: str, separator: str) -> list[str]:
+    """The cells of a line; between commas and semicolons they may be quoted."""
+    if separator == "\t" or '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a cell is longer than the module's limit
+        return line.split(separator)
+
+
+def _separator(path: Path, line: str) -> str:
+    """The separator of a file that is called a table, by one of its lines; "" for other files."""
+    ending = ending_of(path)
+    return "\t" if ending == ".tsv" else max(",;\t", key=line.count) if ending == ".csv" else ""
 
 
 def chosen_form(choice: str | None) -> str | Columns | None:
@@ -77,16 +94,24 @@ def read_form(path: Path, choice: str | Columns | None) -> list[Row]:
 
 
 def _is_column_table(path: Path) -> bool:
-    """Whether a file called .tsv has a token a line: it has blank lines between others, and no header."""
-    if ending_of(path) != ".tsv":
+    """Whether a file called .tsv or .csv has a token a line: blank lines between others, and no header."""
+    if ending_of(path) not in (".tsv", ".csv"):
         return False
-    lines = [line for _, line in lines_of(path)]
-    text = "\n".join(line for line in lines if not line.startswith("#")).strip()
-    filled = text.split("\n")
-    cells = {line.count("\t") for line in filled if line.strip()}
-    header = {cell.strip().lower() for cell in filled[0].split("\t")}
-    is_named = bool(header & {*USUAL["tokens"]}) and bool(header & {*USUAL["tags"]})
-    return cells != {0} and len(cells) == 1 and not is_named and any(not line.strip() for line in filled)
+    separator, count = "", 0  # of the cells of a line
+    gap = parted = False  # a blank line was read; and a line after it
+    for _, line in lines_of(path):
+        if not line.strip():
+            gap = count > 0
+        elif not line.startswith("#"):
+            parted |= gap
+            separator = separator or _separator(path, line)
+            cells = [cell.strip().lower() for cell in _split(line, separator)]
+            if count == 0 and {*cells} & {*USUAL["tokens"]} and {*cells} & {*USUAL["tags"]}:
+                return False
+            count = count or len(cells)
+            if count == 1 or len(cells) != count:
+                return False
+    return parted
 
 
 def _is_conllu(filled: Sequence[str]) -> bool:
@@ -110,7 +135,7 @@ def _conllu(path: Path) -> list[Row]:
 
 def _columns(path: Path, lines: Lines, filled: Sequence[str], choice: Columns | None) -> list[Row]:
     """A row for each sentence of a column file: its tokens and tags; tags are None where there is no gold."""
-    layout = _layout(lines, filled)
+    layout = _layout(path, lines, filled)
     sentences = _sentences(path, lines, layout)
     token, tag = choice or _token_and_tag(path, sentences, layout)
     if choice and sentences and max(choice) >= layout.count:
@@ -120,20 +145,28 @@ def _columns(path: Path, lines: Lines, filled: Sequence[str], choice: Columns | 
     for sentence in sentences:
         tags = [unescaped(cells[tag]) for cells in sentence] if layout.count > 1 else None
         rows.append({"tokens": [unescaped(cells[token]) for cells in sentence], "tags": tags})
-    if layout.count > 1 and not has_null_tag(row["tags"] for row in rows):
-        return [row | {"tags": None} if {*row["tags"]} == {NO_GOLD} else row for row in rows]
+    if layout.count == 1 or has_null_tag(row["tags"] for row in rows):
+        return rows
+    unknown = [row for row in rows if {*row["tags"]} == {NO_GOLD}]
+    if 0 < len(unknown) < len(rows):
+        note(f"{len(unknown):,} of {len(rows):,} sentences have no gold: all of their tags are {NO_GOLD}", path)
+    for row in unknown:
+        row["tags"] = None
     return rows
 
 
-def _layout(lines: Lines, filled: Sequence[str]) -> Layout:
+def _layout(path: Path, lines: Lines, filled: Sequence[str]) -> Layout:
     """The layout that most lines have."""
     if not filled:
-        return Layout(1, False, False)
-    [(count, spaced)] = Counter(len(cells_of(line)) for line in filled).most_common(1)
-    [(tabbed, separated)] = Counter(line.count("\t") + 1 for line in filled).most_common(1)
-    tabs = tabbed > 1 and separated > spaced
-    count = tabbed if tabs else count
-    return Layout(count, tabs, count > 2 and _is_indexed(Layout(count, tabs, False), lines))
+        return Layout(1, "", False)
+    separator = _separator(path, filled[0])
+    if separator in ("", "\t"):
+        [(_, spaced)] = Counter(len(cells_of(line)) for line in filled).most_common(1)
+        [(tabbed, separated)] = Counter(line.count("\t") + 1 for line in filled).most_common(1)
+        separator = "\t" if tabbed > 1 and separated > spaced else ""
+    unindexed = Layout(0, separator, False)
+    [(count, _)] = Counter(len(unindexed.cells(line)) for line in filled).most_common(1)
+    return Layout(count, separator, count > 2 and _is_indexed(unindexed, lines))
 
 
 def _is_indexed(layout: Layout, lines: Lines) -> bool:

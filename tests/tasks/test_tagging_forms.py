@@ -1,7 +1,9 @@
 """The forms of files of tagged sentences: what is decided from all of a file, and what `data.columns=` decides."""
 
+import os
 import random
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.tagging import forms
+from tests.fuzz.damage import damaged
+from tests.fuzz.test_readers import bounded
 from tests.tasks.test_own_tasks import read
 from tests.text.test_own_data import write
 
@@ -40,6 +44,8 @@ def rendered(kind: str, sentences: list[list[tuple[str, str]]]) -> str:
                 "u": f"{place}\t{token}\t{tag}\t-\t-",
                 "t": f"{token}\t{tag}",
                 "s": f"{token} {tag}",
+                "v": f'"{token}",{tag}' if token == "." else f"{token},{tag}",
+                "m": f"{token};{tag}",
                 "w": f"{token} {token}\tNN\t{tag}" if tag != "O" else f"{token}\tNN\t{tag}",
             }[FORMS[kind][0]]
             text += "\n"
@@ -59,6 +65,8 @@ FORMS = {  # kind: (how a line is written, the name of the file)
     "germeval": ("g", "x.tsv"),
     "uner": ("u", "x.iob2"),
     "called tsv": ("t", "x.tsv"),
+    "called csv": ("v", "x.csv"),
+    "called csv with semicolons": ("m", "x.csv"),
     "columns": ("s", "x.bio"),
     "columns with comments": ("s", "x.conll"),
     "spaces in tokens": ("w", "x.conll"),
@@ -188,3 +196,16 @@ def test_lines_have_a_limit(tmp_path, monkeypatch):
         path = Path(write(tmp_path / name, line * 101))
         with pytest.raises(UserError, match=r"more than 100 lines. Take a part of the file."):
             task_class("tagging", "data")().read_file(path)
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_damaged_file_of_any_form_ends_in_sentences_or_in_one_line(tmp_path, kind):
+    sentences = [[*zip(TOKENS, TAGS, strict=True)]] * 4
+    name, content = FORMS[kind][1], rendered(kind, sentences).encode()
+    for number in range(int(os.environ.get("MUTANTS", "10"))):
+        path = tmp_path / name
+        path.write_bytes(damaged(random.Random(f"{kind} {number}"), name, content))
+        for options in ({}, {"columns": "2:3"}, {"columns": "conllu"}, {"scheme": "BIO"}):
+            with suppress(UserError), noted(), bounded():
+                for example in task_class("tagging", "data")(**options).read_file(path):
+                    assert len(example.tags) in (0, len(example.tokens))

@@ -1,14 +1,19 @@
 """Scores of tags of the user's own: seqeval's strict figures, whatever the scheme and however it is written."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
+from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.formula import measure
 from elmo_bench.base.notes import noted
+from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.names import task_class
 from elmo_bench.text.own_data import PREDICTED
+from tests.runs import run_small
 from tests.tasks.test_own_tasks import described, read
 from tests.text.test_own_data import write
 from tests.text.test_schemes import AS_IOBES, LETTERS, SEQEVAL, drawn
@@ -143,6 +148,7 @@ def test_sentences_whose_tags_are_all_null_have_no_gold_only_where_no_other_has_
     assert sum(map(len, splits.values())) == 20
     text = sentences(["B-P", "O", "O"]) + sentences(["-", "-"]).replace("word", "other")
     _, notes = read(write(tmp_path / "y.conll", text))
+    assert "y.conll: 10 of 20 sentences have no gold: all of their tags are -" in notes
     assert "train: 10 of 20 sentences left out, because they have no tags" in notes
 
 
@@ -150,6 +156,34 @@ def test_a_file_without_a_tag_but_o_has_no_score(tmp_path):
     path = Path(write(tmp_path / "x.conll", "a O O\nb O O\n\n"))
     with pytest.raises(UserError, match="no tag but O on either side, so there is nothing to score"):
         task_class("tagging", "metric")().score_files(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "written"),
+    [
+        ("plain", (), {"NN", "VB", "O"}),
+        ("nameless", ("data.columns=1:2",), {"B-_", "I-_", "O"}),
+        ("types", ("data.columns=1:2", "data.scheme=IO"), {"B-PER", "O"}),
+    ],
+)
+def test_a_run_and_its_predictions_have_one_score(tmp_path, kind, options, written):
+    """From the file to the record, and through `predict` and `score` to the same F1; the file has a third column."""
+    tags = {"plain": "NN O VB O", "nameless": "B I O O", "types": "PER O O O"}[kind].split()
+    for split in ("train", "dev", "test"):
+        text = sentences(tags).replace("word", split)
+        text = re.sub(r"(?m)(?<=.)$", " x", text) if options else text
+        write(tmp_path / "data" / f"{split}.conll", text)
+    file = f"data.file={tmp_path / 'data'}"
+    record = run_small(tmp_path / "runs", "task=tagging", file, "task.training.epochs=1", *options, encoder="none")
+    out = tmp_path / "out.conll"
+    paths = RunPaths.of(tmp_path / "runs", record)
+    assert main(["predict", str(paths.record), str(tmp_path / "data" / "test.conll"), str(out)]) == 0
+    gold = {line.split()[1] for line in out.read_text(encoding="utf-8").splitlines() if line}
+    assert gold == written
+    with noted():
+        scores = task_class("tagging", "metric")().score_files(out)
+    assert scores["overall"]["f1"] == pytest.approx(record["scores"]["test"]["overall"]["f1"])
+    assert measure("f1", scores["overall"]) == ("accuracy" if kind == "plain" else "f1")
 
 
 def test_plain_predictions_are_written_as_the_tags_are(tmp_path):
