@@ -1,7 +1,6 @@
 """Adadelta that leaves the rows of a table alone while they have no gradient: one pass of C over each parameter.
 
-Where there is no compiler it is torch, whose float32 numbers are the same bit by bit on a processor with fused
-products.
+Without a compiler torch computes it; its float32 numbers are the same bit by bit on a processor with fused products.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from torch.optim import Optimizer
 
 from elmo_bench.nn.compiled import library
 
-IN_C = Path(__file__).with_suffix(".c")  # eight times as fast as the same in torch (benchmarks/README.md)
+IN_C = Path(__file__).with_suffix(".c")  # SRL's step is 1.3 times as fast as with torch (benchmarks/README.md)
 TABLE = 1024  # rows from which on a matrix counts as a table of words
 State = dict[str, Any]  # of one parameter; `last` is the step of each row's last gradient
 
