@@ -1,4 +1,4 @@
-"""C files, compiled for the machine that runs them: loops over time of recurrent layers."""
+"""C files, compiled for the machine that runs them: loops over time of recurrent layers, and what else needs C."""
 
 import os
 import shlex
@@ -23,23 +23,32 @@ Loops = Callable[..., None]
 
 
 def loops(source: Path, like: Tensor) -> Loops | None:
-    """The loops over time in a C file for the type of `like`; None on another device or in another type than `NUMBERS`.
+    """The loops over time in a C file; None where there is no `library`.
 
     They take a function's name, (batch, length, hidden), lengths int64 [B], the direction and contiguous arrays or
-    None. Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
+    None.
     """
-    real = NUMBERS.get(like.dtype)
-    library = _compiled(source, real) if real and like.device.type == "cpu" else None
-    used(source.stem, "torch" if library is None else "c")
+    functions = library(source, like)
 
     def run(function: str, sizes: Sequence[int], lengths: Tensor, backwards: bool, *arrays: Tensor | None) -> None:
         pointers = [c_void_p(0 if array is None else array.data_ptr()) for array in arrays]
         assert all(array is None or array.is_contiguous() for array in arrays)
-        done = getattr(library, function)
+        done = getattr(functions, function)
         if not done(*map(c_long, sizes), c_void_p(lengths.data_ptr()), int(backwards), *pointers):
             raise MemoryError(f"{source.name}: no memory for a batch of {sizes[0]}")
 
-    return None if library is None else run
+    return None if functions is None else run
+
+
+def library(source: Path, like: Tensor) -> CDLL | None:
+    """The functions of a C file for the type of `like`; None on another device or in another type than `NUMBERS`.
+
+    Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
+    """
+    real = NUMBERS.get(like.dtype)
+    functions = _compiled(source, real) if real and like.device.type == "cpu" else None
+    used(source.stem, "torch" if functions is None else "c")
+    return functions
 
 
 def compiler() -> list[str]:

@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "nn": {"text"},
     "elmo": {"text", "nn"},
     "encoders": {"text", "nn", "elmo"},
-    "training": {"text"},
+    "training": {"text", "nn"},
     "pretraining": {"spec", "text", "nn", "elmo", "training"},
     "ledger": set(),
     "runner": {"spec", "text", "nn", "elmo", "encoders", "training", "ledger"},
