@@ -8,13 +8,13 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import measure
+from elmo_bench.base.metric import measure
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.names import task_class
 from elmo_bench.text.own_data import PREDICTED
-from tests.runs import run_small
 from tests.golden_cases import score
+from tests.runs import run_small
 from tests.tasks.test_own_tasks import described, read
 from tests.text.test_own_data import write
 from tests.text.test_schemes import AS_IOBES, LETTERS, SEQEVAL, drawn
