@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from elmo_bench.elmo.kernels.graphs import jit, tl, triton
+from elmo_bench.elmo.kernels.steps import jit, tl, triton
 
 COLUMNS = 4096  # of a row of logits, at a time
 LOGITS = 2**29  # in memory at once

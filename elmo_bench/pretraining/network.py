@@ -20,7 +20,8 @@ from elmo_bench.base.int8 import read_tensors
 from elmo_bench.base.progress import progress
 from elmo_bench.elmo.frozen import frozen, moved
 from elmo_bench.elmo.kernels.batched import convolve
-from elmo_bench.elmo.kernels.graphs import Graphs, lstm_step, lstm_step_backward
+from elmo_bench.elmo.kernels.graphs import Graphs
+from elmo_bench.elmo.kernels.steps import lstm_step, lstm_step_backward
 from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import locate_with_softmax
