@@ -157,7 +157,7 @@ def of_text() -> list[Case]:
             (".csv", 'a,b\n"1, 2",x\n3,y\n' * 3, bytes), (".tsv.gz", "a\tb\n1\tx\n", gzip.compress),
             (".jsonl", '{"a": "1", "b": ["x", 2]}\n' * 5, bytes), (".json", '[{"a": "1"}, {"a": "2"}]\n', bytes))),
         one("text.token_labels:read_conllu", CONLLU),
-        one("pretraining.encode:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
+        one("pretraining.vocabulary:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
         one("pretraining.encode:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),
