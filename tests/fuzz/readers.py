@@ -160,7 +160,7 @@ def of_text() -> list[Case]:
         *(one("text.json_rows:rows_of_json", text, "x.json", lambda read, path: read(path, lines_of(path)))
           for text in ('{"data": [{"a": NaN}]}', '{"a": ["1", "2"], "b": [1, 2]}', '{"a": {"0": 1}, "b": {"0": 1}}')),
         one("text.token_labels:read_conllu", CONLLU),
-        one("pretraining.encode:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
+        one("pretraining.vocabulary:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
         one("pretraining.encode:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),
