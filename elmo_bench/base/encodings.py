@@ -1,4 +1,6 @@
-"""How a text that is not UTF-8 is encoded, guessed from its bytes, for the advice of an error message."""
+"""How a text that is not UTF-8 is encoded, guessed from its bytes, for the advice of an
+error message.
+"""
 
 import codecs
 import re
@@ -22,20 +24,32 @@ class Guess(NamedTuple):
 
 
 def check_first(path: Path, line: bytes) -> None:
-    """Raise UserError for the first line of a file that is valid UTF-8, but no text that anybody meant."""
+    """Raise UserError for a first line that is valid UTF-8, but not meant as text."""
     if line.startswith(POINTER):
-        raise UserError(f"{path}: a pointer of Git LFS in place of the file. Get the file: git lfs pull")
+        raise UserError(
+            f"{path}: a pointer of Git LFS in place of the file. "
+            "Get the file: git lfs pull"
+        )
     has_mark = line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if line.count(0) * 3 > len(line) > 3 and not has_mark:  # ASCII in UTF-16 is valid UTF-8 with zero bytes
+    has_zeros = line.count(0) * 3 > len(line) > 3
+    if has_zeros and not has_mark:  # ASCII in UTF-16 is valid UTF-8 with zero bytes
         guess = _utf16_without_mark(line)
-        raise UserError(f"{path}:1: not UTF-8 text ({guess.said}). {_conversion(path, guess)}")
+        raise UserError(
+            f"{path}:1: not UTF-8 text ({guess.said}). {_conversion(path, guess)}"
+        )
 
 
-def not_utf8(path: Path, number: int, error: UnicodeDecodeError, lines: Iterable[bytes]) -> UserError:
-    """The error for a line that is not UTF-8; it says which encoding the lines of its file may have."""
+def not_utf8(
+    path: Path, number: int, error: UnicodeDecodeError, lines: Iterable[bytes]
+) -> UserError:
+    """The error for a line that is not UTF-8; it says which encoding the lines of its
+    file may have.
+    """
     guess = guessed_encoding(lines)
     what = f"{guess.said}; {error.reason} at byte {error.start}"
-    return UserError(f"{path}:{number}: not UTF-8 text ({what}). {_conversion(path, guess)}")
+    return UserError(
+        f"{path}:{number}: not UTF-8 text ({what}). {_conversion(path, guess)}"
+    )
 
 
 def _conversion(path: Path, guess: Guess) -> str:
@@ -59,7 +73,11 @@ def guessed_encoding(lines: Iterable[bytes]) -> Guess:
             sample += line
         if len(sample) > SAMPLE or size > LOOKED_THROUGH:
             break
-    return Guess(None, "mixed: other lines are UTF-8") if is_utf8 else _guess_8_bit(bytes(sample))
+    return (
+        Guess(None, "mixed: other lines are UTF-8")
+        if is_utf8
+        else _guess_8_bit(bytes(sample))
+    )
 
 
 def _utf16_without_mark(line: bytes) -> Guess:
@@ -78,10 +96,14 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _japanese(sample: bytes) -> str | None:
-    """The encoding in which a fifth of what is not ASCII is kana, which charset-normalizer takes for Korean."""
+    """The encoding in which a fifth of what is not ASCII is kana, which
+    charset-normalizer takes for Korean.
+    """
     for encoding in ("cp932", "euc_jp"):
         try:
-            letters = [letter for letter in sample.decode(encoding) if not letter.isascii()]
+            letters = [
+                letter for letter in sample.decode(encoding) if not letter.isascii()
+            ]
         except UnicodeDecodeError:
             continue
         if 5 * sum("\u3040" <= letter <= "\u30ff" for letter in letters) > len(letters):
@@ -90,7 +112,9 @@ def _japanese(sample: bytes) -> str | None:
 
 
 def _guess_8_bit(sample: bytes) -> Guess:
-    """Windows-1252 if letters with accents are alone among ASCII; else what charset-normalizer finds."""
+    """Windows-1252 if letters with accents are alone among ASCII; else what
+    charset-normalizer finds.
+    """
     from charset_normalizer import from_bytes  # takes a while
 
     high = sum(byte >= 0x80 for byte in sample)

@@ -1,4 +1,4 @@
-"""C files, compiled for this machine: the time loops of recurrent layers, and others."""
+"""C files, compiled for this machine: time loops of recurrent layers, and others."""
 
 import os
 import shlex

@@ -1,6 +1,8 @@
-"""Adadelta that leaves the rows of a table alone while they have no gradient: one pass of C over each parameter.
+"""Adadelta that leaves the rows of a table alone while they have no gradient: one pass
+of C over each parameter.
 
-Without a compiler torch computes it; its float32 numbers are the same bit by bit on a processor with fused products.
+Without a compiler torch computes it; its float32 numbers are the same bit by bit on a
+processor with fused products.
 """
 
 from collections.abc import Mapping
@@ -14,19 +16,24 @@ from torch.optim import Optimizer
 
 from elmo_bench.nn.compiled import library
 
-IN_C = Path(__file__).with_suffix(".c")  # SRL's step is 1.3 times as fast as with torch (benchmarks/README.md)
+# SRL's step is 1.3 times as fast as with torch (benchmarks/README.md).
+IN_C = Path(__file__).with_suffix(".c")
 TABLE = 1024  # rows from which on a matrix counts as a table of words
-State = dict[str, Any]  # of one parameter; `last` is the step of each row's last gradient
+# Of one parameter; `last` is the step of each row's last gradient.
+State = dict[str, Any]
 
 
 class Adadelta(Optimizer):
-    """Adadelta (Zeiler 2012, algorithm 1) that leaves the rows of a table alone while they have no gradient.
+    """Adadelta (Zeiler 2012, algorithm 1) that leaves the rows of a table alone while
+    they have no gradient.
 
-    Without a gradient both averages of a row decay and its weights stay, so the decay waits for its next gradient: the
-    result is the one of torch's Adadelta.
+    Without a gradient both averages of a row decay and its weights stay, so the decay
+    waits for its next gradient: the result is the one of torch's Adadelta.
     """
 
-    def __init__(self, parameters: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6):
+    def __init__(
+        self, parameters: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6
+    ):
         super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps})
 
     @torch.no_grad()
@@ -45,8 +52,14 @@ def _update(p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]) -> N
     """One update of p by its gradient g."""
     table = p.dim() == 2 and len(p) >= TABLE
     if not state:
-        state |= {"step": torch.zeros(()), "square_avg": torch.zeros_like(p), "acc_delta": torch.zeros_like(p)}
-    if table and "last" not in state:  # new, or of torch's Adadelta, whose rows all decay at each step
+        state |= {
+            "step": torch.zeros(()),
+            "square_avg": torch.zeros_like(p),
+            "acc_delta": torch.zeros_like(p),
+        }
+    if (
+        table and "last" not in state
+    ):  # new, or of torch's Adadelta, whose rows all decay at each step
         state["last"] = p.new_full((len(p),), float(state["step"]))
     state["step"] += 1
     in_c = library(IN_C, p)
@@ -56,8 +69,13 @@ def _update(p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]) -> N
         _update_in_torch(p, g, state, options)
 
 
-def _update_in_c(in_c: CDLL, p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]) -> None:
-    for name in ("square_avg", "acc_delta"):  # those of a checkpoint may lie in memory in another order
+def _update_in_c(
+    in_c: CDLL, p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]
+) -> None:
+    for name in (
+        "square_avg",
+        "acc_delta",
+    ):  # those of a checkpoint may lie in memory in another order
         state[name] = state[name].contiguous()
     arrays = [p, g.contiguous(), state["square_avg"], state["acc_delta"]]
     pointers = [c_void_p(array.data_ptr()) for array in arrays]
@@ -66,18 +84,29 @@ def _update_in_c(in_c: CDLL, p: Tensor, g: Tensor, state: State, options: Mappin
         rows, last = len(p), c_void_p(state["last"].data_ptr())
     numbers = [state["step"], options["lr"], options["rho"], options["eps"]]
     sizes = c_long(rows), c_long(p.numel() // rows)
-    in_c.update(*sizes, *pointers, last, *(c_double(float(number)) for number in numbers))
+    in_c.update(
+        *sizes, *pointers, last, *(c_double(float(number)) for number in numbers)
+    )
 
 
-def _update_in_torch(p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]) -> None:
+def _update_in_torch(
+    p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]
+) -> None:
     rho, eps = options["rho"], options["eps"]
     table = "last" in state
     rows: Any = g.any(dim=1).nonzero().squeeze(1) if table else ...
     squares, changes, g = state["square_avg"][rows], state["acc_delta"][rows], g[rows]
     if table:
-        waited = (rho ** (state["step"] - 1 - state["last"][rows]).double()).to(p.dtype)[:, None]
-        squares, changes, state["last"][rows] = squares * waited, changes * waited, float(state["step"])
-    # Each sum rounds once (`alpha`) and each root is exact (`double`), as in the C code.
+        waited = (rho ** (state["step"] - 1 - state["last"][rows]).double()).to(
+            p.dtype
+        )[:, None]
+        squares, changes, state["last"][rows] = (
+            squares * waited,
+            changes * waited,
+            float(state["step"]),
+        )
+    # Each sum rounds once (`alpha`) and each root is exact (`double`), as in the C
+    # code.
     squares = (g * g).mul_(1 - rho).add_(squares, alpha=rho)
     change = _root(changes + eps).div_(_root(squares + eps)).mul_(g)
     state["square_avg"][rows] = squares

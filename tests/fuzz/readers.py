@@ -164,7 +164,7 @@ def of_text() -> list[Case]:
         one("pretraining.encode:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),
-        one("spec.config:experiment_yaml", (CONF / "experiment" / "table2.yaml").read_text(), "experiment/x.yaml",
+        one("spec.conf_files:experiment_yaml", (CONF / "experiment" / "table2.yaml").read_text(), "experiment/x.yaml",
             lambda read, path: read("x", path.parents[1])),
     ]  # fmt: skip
 
