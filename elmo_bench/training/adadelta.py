@@ -57,9 +57,8 @@ def _update(p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]) -> N
             "square_avg": torch.zeros_like(p),
             "acc_delta": torch.zeros_like(p),
         }
-    if (
-        table and "last" not in state
-    ):  # new, or of torch's Adadelta, whose rows all decay at each step
+    # New, or of torch's Adadelta, whose rows all decay at each step.
+    if table and "last" not in state:
         state["last"] = p.new_full((len(p),), float(state["step"]))
     state["step"] += 1
     in_c = library(IN_C, p)
@@ -72,21 +71,20 @@ def _update(p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]) -> N
 def _update_in_c(
     in_c: CDLL, p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]
 ) -> None:
-    for name in (
-        "square_avg",
-        "acc_delta",
-    ):  # those of a checkpoint may lie in memory in another order
+    # The averages of a checkpoint may lie in memory in another order.
+    for name in ("square_avg", "acc_delta"):
         state[name] = state[name].contiguous()
     arrays = [p, g.contiguous(), state["square_avg"], state["acc_delta"]]
     pointers = [c_void_p(array.data_ptr()) for array in arrays]
-    rows, last = 1, c_void_p()
+    rows = 1
+    last = c_void_p()
     if "last" in state:
-        rows, last = len(p), c_void_p(state["last"].data_ptr())
+        rows = len(p)
+        last = c_void_p(state["last"].data_ptr())
+    sizes = [c_long(rows), c_long(p.numel() // rows)]
     numbers = [state["step"], options["lr"], options["rho"], options["eps"]]
-    sizes = c_long(rows), c_long(p.numel() // rows)
-    in_c.update(
-        *sizes, *pointers, last, *(c_double(float(number)) for number in numbers)
-    )
+    doubles = [c_double(float(number)) for number in numbers]
+    in_c.update(*sizes, *pointers, last, *doubles)
 
 
 def _update_in_torch(
@@ -95,18 +93,16 @@ def _update_in_torch(
     rho, eps = options["rho"], options["eps"]
     table = "last" in state
     rows: Any = g.any(dim=1).nonzero().squeeze(1) if table else ...
-    squares, changes, g = state["square_avg"][rows], state["acc_delta"][rows], g[rows]
+    g = g[rows]
+    squares = state["square_avg"][rows]
+    changes = state["acc_delta"][rows]
     if table:
-        waited = (rho ** (state["step"] - 1 - state["last"][rows]).double()).to(
-            p.dtype
-        )[:, None]
-        squares, changes, state["last"][rows] = (
-            squares * waited,
-            changes * waited,
-            float(state["step"]),
-        )
-    # Each sum rounds once (`alpha`) and each root is exact (`double`), as in the C
-    # code.
+        steps = state["step"] - 1 - state["last"][rows]
+        decay = (rho ** steps.double()).to(p.dtype)[:, None]
+        squares = squares * decay
+        changes = changes * decay
+        state["last"][rows] = float(state["step"])
+    # As in C, each sum rounds once (`alpha`) and each root is exact (`double`).
     squares = (g * g).mul_(1 - rho).add_(squares, alpha=rho)
     change = _root(changes + eps).div_(_root(squares + eps)).mul_(g)
     state["square_avg"][rows] = squares
