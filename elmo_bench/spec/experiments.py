@@ -144,18 +144,12 @@ class Experiment:
         if self.axis:
             return self._on_axis(spec, changed)
         for variant in self.variants:
-            if self._has_options(spec, variant) and self._fits(spec, variant, changed):
+            if _has_options(spec, variant) and self._fits(spec, variant, changed):
                 return variant
         return None
 
     def _names_vectors(self) -> bool:
         return any(VECTORS in variant.options for variant in self.variants)
-
-    def _has_options(self, spec: RunSpec, variant: Variant) -> bool:
-        return all(
-            spec.settings.get(option) == value
-            for option, value in variant.options.items()
-        )
 
     def _fits(self, spec: RunSpec, variant: Variant, changed: set[str]) -> bool:
         """Whether a run differs from the default run in options of a variant alone.
@@ -220,6 +214,11 @@ def experiments() -> list[str]:
         return Experiment.load(name).order, name
 
     return sorted(choices("experiment"), key=order)
+
+
+def _has_options(spec: RunSpec, variant: Variant) -> bool:
+    settings = spec.settings
+    return all(settings.get(key) == value for key, value in variant.options.items())
 
 
 def _besides_encoder(options: set[str]) -> set[str]:

@@ -32,6 +32,7 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     if name is None:
         return [list(user.values())]
     products = _planned(name, folder)
+    # Options whose values the experiment lists, all of them: they select its runs.
     selecting = {
         option: values
         for option, values in user.items()
