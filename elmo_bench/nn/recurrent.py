@@ -95,7 +95,7 @@ class BiGru(_Bidirectional):
             return super().forward(x, mask)
         hidden = self.dim // 2
         weight = torch.cat([gru.weight_ih_l0 for gru in layers])
-        # torch's order is r, z, n; that of the product with h is n, r, z.
+        # torch's order is r, z, n; the product with h needs n, r, z.
         recurrent = torch.stack(
             [gru.weight_hh_l0.roll(hidden, dims=0) for gru in layers]
         )

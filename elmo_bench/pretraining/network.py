@@ -189,7 +189,7 @@ def perplexity(
 
 
 def _losses(model: LanguageModel, x: Tensor, targets: Tensor) -> Tensor:
-    """The loss [M] at features [M, P]; of any number where there is no target."""
+    """The loss [M] at features [M, P]; any number where the target is OUTSIDE."""
     size = max(1, LOGITS // model.softmax.out_features)
     parts = []
     for some, y in zip(x.split(size), targets.clamp(min=0).split(size), strict=True):

@@ -7,12 +7,14 @@ from elmo_bench.elmo.export import DTYPES
 from elmo_bench.pretraining.loop import BFLOAT16, device_of
 from elmo_bench.spec.settings import Rules, check_rules, number, text
 
+# Tuples, since a value may be a list, which a dict or a set cannot look up.
+NUMBERS = tuple(DTYPES)
 ACCELERATORS = ("cpu", "gpu")
 PRECISIONS = ("32-true", BFLOAT16)
 SCHEDULES = ("constant", "linear", "cosine")
 RULES: Rules = (  # as in spec/settings.py
     (ACCELERATORS.__contains__, "one of: cpu, gpu", ("accelerator",)),
-    (DTYPES.__contains__, f"one of: {', '.join(DTYPES)}", ("dtype",)),
+    (NUMBERS.__contains__, f"one of: {', '.join(NUMBERS)}", ("dtype",)),
     (
         PRECISIONS.__contains__,
         f"one of: {', '.join(PRECISIONS)}",

@@ -108,7 +108,7 @@ def finetune(
 ) -> tuple[Training, Encoded | None, Perplexity | None]:
     """Train `config.weights` further on `config.corpus`.
 
-    The vocabulary is that of their softmax. Weights without a softmax get one first,
+    It uses the vocabulary of their softmax. Weights without a softmax get one first,
     for the most frequent words of the corpus. Also returns the held-out text and its
     perplexity before, or None without one. Raises UserError.
     """
