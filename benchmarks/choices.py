@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from elmo_bench.ledger import read_all
+from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -40,13 +41,14 @@ def main() -> int:
 
 def scores(ledger: Path, suite: str, size: str = "cpu") -> dict[tuple[str, str], dict[str, dict[int, float]]]:
     """{(task, encoder): {option=value, or "" for the default run: {seed: dev score}}}; newest records win."""
-    found: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for record in sorted(read_all(ledger, [suite]).records, key=lambda record: record["created"]):
-        spec = RunSpec(**record["spec"])
-        if spec.size == size and spec.changes.keys() <= {*CHOSEN} and len(spec.changes) <= 1 and _is_current(spec):
-            dev = record["scores"]["dev"]["overall"][record["metric"]]
-            found[spec.task, spec.encoder][spec.label][record["seed"]] = dev
-    return found
+    by_label: dict[tuple[str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    frame = runs(ledger, read_all(ledger, [suite]).records)
+    frame = frame[(frame["size"] == size) & (frame.left_out == "")]
+    for run in frame.sort_values("created").itertuples():
+        changes = run.spec.changes
+        if len(changes) <= 1 and changes.keys() <= {*CHOSEN} and _is_current(run.spec):
+            by_label[run.task, run.spec.encoder][run.label][run.seed] = run.dev
+    return by_label
 
 
 def _is_current(spec: RunSpec) -> bool:

@@ -31,7 +31,7 @@ WALKS = {
         "elmo_bench.nn.mix:ScalarMix.__init__",
         "elmo_bench.nn.mix:ScalarMix.regularisation",
         "elmo_bench.ledger.store:write_record",
-        "elmo_bench.reporting.table:make_table",
+        "elmo_bench.reporting.tables:make_table",
     ),
     "a sentence, to its loss": (
         "elmo_bench.tasks.ner.data:read_file",
@@ -40,7 +40,7 @@ WALKS = {
     ),
     "a record, to its cell": (
         "elmo_bench.ledger.store:read_record",
-        "elmo_bench.reporting.page:html_page",
+        "elmo_bench.reporting.pages:html_page",
     ),
 }
 

@@ -22,7 +22,6 @@ from elmo_bench.spec.settings import RATE, VECTORS
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")  # options that take a fraction of the data
-LAYOUTS = ("variants", "encoders", "fractions", "weights", "speed")
 SWEPT = ("task", "encoder", "seed", "suite", "size")  # options that are not part of a variant
 
 
@@ -67,7 +66,7 @@ class Experiment:
     sweep: list[dict[str, list[Any]]]  # option: values, the runs are all combinations; or a list of such mappings
     caption: str = ""  # heading of its tables and section; without one, reports do not show the experiment
     order: float = float("inf")  # position of its section on the page; without one it follows the others, by name
-    layout: str = "variants"  # a table a task; or another of LAYOUTS
+    layout: str = "variants"  # a table a task; or another of elmo_bench/reporting/layouts, where `report` looks it up
     variants: tuple[Variant, ...] = ()  # rows of the table, in order: key, then options, `encoder` if fixed, and `name`
     axis: str = ""  # instead of variants: an option, each value of which is a row
     row: str = "{}"  # the key `name` of the yaml: what a row of the axis is called, with {} for the value
@@ -201,8 +200,6 @@ def _check(experiment: Experiment) -> None:
     """Raises ValueError for keys that contradict each other."""
     if not isinstance(experiment.order, int | float) or not isinstance(experiment.least, int):
         raise ValueError(f"order: {experiment.order!s:.60} or least: {experiment.least!s:.60} is not a number")
-    if experiment.layout not in LAYOUTS:
-        raise ValueError(f"layout: {experiment.layout} is not one of {', '.join(LAYOUTS)}")
     swept = {option for part in experiment.sweep for option in part}
     if experiment.axis and (experiment.variants or experiment.axis not in swept):
         raise ValueError(f"axis: {experiment.axis} is not in the sweep, or there are variants too")
