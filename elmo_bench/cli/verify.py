@@ -8,7 +8,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger import check_exists, read_all
-from elmo_bench.reporting.frame import runs, shown, systems
+from elmo_bench.reporting.frame import rows_where, runs, shown, systems
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.significance import Difference, Summary, Variance, summarise
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 def _system(frame: pd.DataFrame, task: str, encoder: str) -> Any:
     """The seeds of the run that the paper describes."""
-    table = systems(frame[[spec.encoder == encoder for spec in frame.spec]])
+    table = systems(rows_where(frame, (spec.encoder == encoder for spec in frame.spec)))
     found = []
     for system in table.itertuples():
         if system.size == "paper" and not system.label and system.n > 1:

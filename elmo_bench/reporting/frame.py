@@ -49,6 +49,11 @@ def shown(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[runs.current & (runs.left_out == "")]
 
 
+def rows_where(table: pd.DataFrame, conditions: Iterable[bool]) -> pd.DataFrame:
+    """The rows whose condition holds; none of a table without rows, where a list would choose columns."""
+    return table[pd.Series(list(conditions), table.index, dtype=bool)]
+
+
 def _why_left_out(spec: RunSpec) -> str:
     try:
         spec.default()

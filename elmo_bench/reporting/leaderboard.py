@@ -179,7 +179,8 @@ def _sections(
     groups = systems_.groupby("basis", sort=False)
     tables = [all_runs(group, runs, comparisons) for _, group in groups]
     sections.append(_section("runs", "All runs", systems_, tables))
-    return [section for section in sections if section["tables"]]
+    filled = [section for section in sections if section["tables"]]
+    return [section | {"suite": suite["name"]} for section in filled]
 
 
 def _section(
@@ -200,7 +201,6 @@ def _section(
     protocols = sorted(set(systems_.protocol))
     word = "protocol" if len(protocols) == 1 else "protocols"
     return {
-        "suite": systems_.suite.iloc[0],
         "name": name,
         "title": title,
         "about": about,

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from elmo_bench.reporting.columns import variation_of
+from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import is_probe
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
@@ -14,11 +15,13 @@ from elmo_bench.spec.settings import RATE
 def candidates(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """The systems of one suite that an experiment may show: those of the newest training protocol that it has."""
     tasks = experiment.values("task")
-    possible = systems[[task in tasks or not is_probe(task) for task in systems.task]]
+    may_show = (task in tasks or not is_probe(task) for task in systems.task)
+    possible = rows_where(systems, may_show)
     if experiment.layout == "weights":
         belonging = possible[learned_weights(possible)]
     else:
-        belonging = possible[[experiment.variant_of(spec) is not None for spec in possible.spec]]
+        variants = map(experiment.variant_of, possible.spec)
+        belonging = rows_where(possible, (variant is not None for variant in variants))
     return of_newest_protocol(possible, belonging if len(belonging) else possible)
 
 

@@ -12,6 +12,7 @@ from elmo_bench.ledger import of_split, read_outcomes, slices_of
 from elmo_bench.ledger.outcomes import Formula, Outcomes
 from elmo_bench.reporting.comparisons import ReadOutcomes, difference_of, scoring
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
+from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.pairs import over_baseline
 from elmo_bench.reporting.significance import summarise
@@ -50,7 +51,7 @@ def slices(
     comparing = systems[
         (systems.fraction == "") & (systems.labels == "") & (systems.variation == "")
     ]
-    comparing = comparing[[VECTORS not in spec.changes for spec in comparing.spec]]
+    comparing = rows_where(comparing, (VECTORS not in spec.changes for spec in comparing.spec))
     position = Experiment.load(MAIN).position
     for _, group in comparing.groupby("basis", sort=False):
         ordered = group.sort_values(

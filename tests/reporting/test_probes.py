@@ -62,3 +62,12 @@ def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger):
         tasks[name] = {line.get("task") for table in section.tables for line in table.lines}
     assert (tasks["table1"], tasks["layers"]) == ({"ner"}, {"wsd", "pos", "deprel"})
     assert tasks["runs"] >= {"pos", "deprel", "wsd"}
+
+
+def test_probes_alone_have_no_table_1(tmp_path):
+    for number in range(2):
+        layer(tmp_path, "pos", "elmo_only", number)
+    board = board_of(tmp_path)
+    assert set(sections_of(board)) == {"layers", "runs"}
+    assert board.suites.table1[0] is None and board.suites.picture[0] is None
+    assert board.suites.headline[0] == "What is ELMo worth over GloVe?"
