@@ -1,7 +1,7 @@
 """Findings: claims that people write around numbers of the tables, so that no text can differ from the records.
 
-`FINDINGS-<suite>.md` has the text, and `findings_<suite>.py` beside it has a function for each finding, which asserts
-what the text claims and returns the numbers in it. docs/leaderboard.md describes both. The functions are code of
+`FINDINGS-<suite>.md` has the text. `findings_<suite>.py` in the same folder has a function for each finding, which
+asserts what the text claims and returns its numbers. docs/leaderboard.md describes both. The functions are code of
 whoever wrote the folder, so they run only if the user names that folder.
 """
 

@@ -122,7 +122,8 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     """
     runs = runs.sort_values("seed")
     by_hash = runs.groupby("hash", sort=False)
-    table = newest(runs).set_index("hash", drop=False).rename_axis(None)
+    table = newest(runs).drop(columns="attempt")
+    table = table.set_index("hash", drop=False).rename_axis(None)
     table["seeds"] = by_hash.seed.agg(tuple)
     table["seed_list"] = [", ".join(map(str, seeds)) for seeds in table.seeds]
     table["n"] = by_hash.size()

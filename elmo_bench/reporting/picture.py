@@ -15,10 +15,8 @@ from elmo_bench.reporting.names import BASELINE, task_title
 from elmo_bench.reporting.tables import lines_of, present, with_gains
 from elmo_bench.spec.experiments import Experiment
 
-PROSE = {
-    "elmo": "ELMo",
-    BASELINE: "GloVe",
-}  # encoders in a sentence, where they are no names of columns
+# Encoders in a sentence, where they are no names of columns.
+PROSE = {"elmo": "ELMo", BASELINE: "GloVe"}
 OVER = PROSE[BASELINE]
 WEIGHTS = "encoder.weights"
 POINTS = {"textcoords": "offset points"}
