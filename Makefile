@@ -2,6 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # A process a core, with one thread each: threads of several processes on the same cores stall each other.
+TORCH := 'torch==2.13.*'
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
@@ -34,7 +35,7 @@ report: .venv/.installed ## render results/ from the ledger, the table in README
 	$(BIN)/python -m elmo_bench report --readme README.md --published elmo_bench/data/published.json
 
 # torch first: uv picks the build that fits the machine (without an NVIDIA GPU the CPU build, which saves gigabytes).
-# Where uv or that build cannot be had, pip installs whatever torch it finds.
+# Where uv or that build cannot be had, pip installs the build that its index has for this machine.
 # --use-pep517: the older pip of Debian's Python would build source packages with setup.py, without their requirements.
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -42,7 +43,8 @@ report: .venv/.installed ## render results/ from the ledger, the table in README
 	@echo "installing into .venv, a minute or more (torch is the largest part)"
 	@$(PYTHON) -m venv .venv
 	@$(PIP) uv 2>/dev/null && UV_HTTP_RETRIES=0 $(BIN)/uv pip install --quiet --python $(BIN)/python \
-	  --torch-backend=auto 'torch==2.13.*' 2>/dev/null || echo "no matching torch build by uv: pip chooses one"
+	  --torch-backend=auto $(TORCH) 2>/dev/null || \
+	  { echo "no matching torch build by uv: pip chooses one"; $(PIP) $(TORCH); }
 	@$(PIP) --use-pep517 --editable '.[dev]'
 	@touch $@
 
@@ -57,6 +59,6 @@ peer: benchmarks/.peer/.installed ## AllenNLP in an environment of its own, for 
 
 benchmarks/.peer/.installed:
 	@$(PYTHON) -m venv benchmarks/.peer
-	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check 'torch==2.13.*' numpy h5py
+	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check $(TORCH) numpy h5py
 	@benchmarks/.peer/bin/python -m pip install -qq --disable-pip-version-check --no-deps allennlp==2.10.1
 	@touch $@

@@ -21,8 +21,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.metric import units_of
+from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.runner.sweep import PlannedRun, plan
 from elmo_bench.runner.train import train
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -99,7 +100,7 @@ def selected(tasks: list[str]) -> Iterator[tuple[str, str]]:
     for task in tasks or TASKS:
         yield from ((task, encoder) for encoder in ("glove", "elmo"))
         if task == "ner":
-            yield from ((task, encoder) for encoder in ("random", "minilm"))
+            yield from ((task, encoder) for encoder in ("elmo_alone", "random", "minilm", "mpnet"))
 
 
 def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
@@ -115,8 +116,7 @@ def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
         prepared = prepare(RunSpec.of(config), Setup.of(config))
         trained = train(prepared, Path(folder))
     module, curves = trained.module, trained.history.curves
-    outcomes = module.metric.outcomes(module.gold["dev"], module.predictions)
-    item = 100 / module.metric.formula.gold_of(outcomes)
+    item = 100 / units_of(module.metric, module.counts)
     return {"dev": curves["dev"], "loss": curves["train_loss"], "item": item}
 
 

@@ -1,124 +1,355 @@
-"""How large the house is and how far three things walk through it: lines, modules, and modules on the call stack.
+"""How large the house is, what a reader of it has to hold at once, and how far four things walk through it.
 
-    python benchmarks/house.py              # a minute, on the small data of the tests
+    python benchmarks/house.py              # a minute; house.py density FOLDER for other code, house.py places
 
-A walk is made by a real run (one epoch of named entities on a few sentences) and a real report of it. Whenever one of
-its named functions is called, the modules of this project that are on the call stack between the command and that
-function are added: they are what somebody has to read who follows a key, a sentence or a score. Modules of libraries
-(Lightning, torch, pandas) do not count.
+Density, of each part: names, operators and numbers (tokens); the mean length of a line of code; and packed
+expressions, which a reader has to take apart: a sequence times a condition, a conditional expression in another, a
+comprehension with two `for`s. Vague names are variables and arguments whose name says nothing of what they hold.
+
+Walks: a number of the command line to the page, a sentence to its loss, a record to its cell, a row of own data to its
+loss. A module of this project counts if one of its functions is called with the thing, as an argument or inside one:
+they are what somebody reads who follows it. They are found in a real run of a few sentences and a real report of it.
+
+Circles: files that import each other, wherever in the file, under TYPE_CHECKING too.
 """
 
+import argparse
+import ast
 import contextlib
 import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from functools import wraps
-from importlib import import_module
+import threading
+import tokenize
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
-from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-PARTS = {"elmo_bench": ("conf", "tasks"), "tasks": (), "tests": (), "benchmarks": (".peer",)}
-RUN = ("run", "task=ner", "encoder=elmo", "data.max_train=20", "task.training.epochs=1", "logger=none")
-# From the option on the command line to its cell on the page; from a file to the loss; from a record to its cell.
-WALKS = {
-    "mix.penalty, to the page": (
-        "elmo_bench.spec.run_spec:RunSpec.of",
-        "elmo_bench.nn.mix:ScalarMix.__init__",
-        "elmo_bench.nn.mix:ScalarMix.regularisation",
-        "elmo_bench.ledger.store:write_record",
-        "elmo_bench.reporting.tables:make_table",
-    ),
-    "a sentence, to its loss": (
-        "elmo_bench.tasks.ner.data:read_file",
-        "elmo_bench.tasks.ner.head:Head.collate",
-        "elmo_bench.tasks.ner.head:Head.loss",
-    ),
-    "a record, to its cell": (
-        "elmo_bench.ledger.store:read_record",
-        "elmo_bench.reporting.pages:html_page",
-    ),
+PARTS = ("elmo_bench", "tasks")
+VAGUE = {"own", "each", "said", "told", "given", "kept", "known", "found", "made", "its"}
+LONG = 100  # characters of a line
+WORD, PENALTY = "zebrafishish", 0.01234567  # appear nowhere else, so that they can be followed
+DEPTH = 4  # how deep in an argument the thing may be
+CALLS = 7  # of one function; what it does later is the same
+
+
+@dataclass
+class Density:
+    """What the files of a folder ask of a reader."""
+
+    files: int = 0
+    lines: int = 0
+    tokens: int = 0
+    lengths: list[int] = field(default_factory=list)  # of lines of code: no comment, docstring, import or blank line
+    places: list[str] = field(default_factory=list)  # `file:line: kind` of each packed expression and vague name
+
+    def count(self, kind: str) -> int:
+        """How many places are of this kind."""
+        return sum(place.endswith(f": {kind}") for place in self.places)
+
+    @property
+    def mean_line(self) -> float:
+        return sum(self.lengths) / max(1, len(self.lengths))
+
+    @property
+    def long_lines(self) -> int:
+        return sum(length >= LONG for length in self.lengths)
+
+
+KINDS = ("sequence * condition", "nested conditional", "two fors", "vague name")
+
+
+def sources(folder: Path) -> list[Path]:
+    """The Python files of a folder, without those behind a link."""
+    paths = []
+    for path in sorted(folder.rglob("*.py")):
+        inside = [path, *path.relative_to(folder).parents]
+        if not any((folder / part).is_symlink() for part in inside):
+            paths.append(path)
+    return paths
+
+
+def density(paths: list[Path]) -> Density:
+    """The density of these files together."""
+    result = Density(files=len(paths))
+    for path in paths:
+        source = path.read_text(encoding="utf-8")
+        tree = ast.parse(source)
+        result.lines += source.count("\n")
+        result.tokens += tokens(source)
+        for node in ast.walk(tree):
+            kind = packed(node)
+            if kind:
+                result.places.append(f"{path}:{node.lineno}: {kind}")  # type: ignore[attr-defined]
+        skipped = lines_without_code(tree)
+        for number, line in enumerate(source.splitlines(), start=1):
+            text = line.strip()
+            if text and number not in skipped and not text.startswith("#"):
+                result.lengths.append(len(line))
+    return result
+
+
+def tokens(source: str) -> int:
+    """How many names, operators and numbers a file has."""
+    counted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
+    stream = tokenize.generate_tokens(io.StringIO(source).readline)
+    return sum(token.type in counted for token in stream)
+
+
+def lines_without_code(tree: ast.Module) -> set[int]:
+    """The numbers of the lines of docstrings and imports."""
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is None:
+                continue
+            text = node.body[0]
+            lines.update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+    return lines
+
+
+def packed(node: ast.AST) -> str:
+    """The kind of a packed expression or a vague name, or ""."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for sequence, condition in ((node.left, node.right), (node.right, node.left)):
+            if is_sequence(sequence) and is_condition(condition):
+                return "sequence * condition"
+    if isinstance(node, ast.IfExp):
+        parts = (node.test, node.body, node.orelse)
+        if any(isinstance(part, ast.IfExp) for part in parts):
+            return "nested conditional"
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) and len(node.generators) > 1:
+        return "two fors"
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE:
+        return "vague name"
+    if isinstance(node, ast.arg) and node.arg in VAGUE:
+        return "vague name"
+    return ""
+
+
+def is_sequence(node: ast.AST) -> bool:
+    """Whether this is a list or a text as it is written."""
+    return isinstance(node, ast.List | ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+def is_condition(node: ast.AST) -> bool:
+    """Whether this is true or false."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ("bool", "any", "all")
+    return isinstance(node, ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    )
+
+
+def imports(root: Path = ROOT) -> dict[str, set[str]]:
+    """{module: the modules of this project that its file imports}, of the package and the tasks."""
+    files: dict[str, Path] = {}
+    for part in PARTS:
+        for path in sources(root / part):
+            name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+            files[name if part == "elmo_bench" else f"elmo_bench.{name}"] = path
+    graph: dict[str, set[str]] = {}
+    for name, path in files.items():
+        graph[name] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for imported in imported_names(node):
+                if imported in files and imported != name:
+                    graph[name].add(imported)
+    return graph
+
+
+def imported_names(node: ast.AST) -> Iterator[str]:
+    """The modules that a statement may import: `from a.b import c` imports a.b, and a.b.c where that is a module."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.name
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        for alias in node.names:
+            yield f"{node.module}.{alias.name}"
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """The groups of modules of which each reaches each other by imports, by name; most graphs have none."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for module in graph[waiting.pop()] - seen:
+                seen.add(module)
+                waiting.append(module)
+        reached[start] = seen
+    groups = set()
+    for start, seen in reached.items():
+        if start in seen:
+            groups.add(tuple(sorted(module for module in seen if start in reached[module])))
+    return [list(group) for group in sorted(groups)]
+
+
+def is_penalty(value: Any) -> bool:
+    if isinstance(value, str):
+        return str(PENALTY) in value[:20_000]
+    return isinstance(value, float) and abs(value - PENALTY) < 1e-12
+
+
+def is_sentence(value: Any) -> bool:
+    return isinstance(value, str) and len(value) < 400 and WORD in value
+
+
+def is_record(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "attempt" in value and "scores" in value
+    return type(value).__name__ == "Record"
+
+
+SHORT = ["task.training.epochs=1", "logger=none"]
+RUN = ["run", "task=ner", "encoder=elmo", "data.root={work}", *SHORT]
+ROWS = ["data.file={work}/rows.csv", "task.training.least_steps=4"]
+OWN = ["run", "task=classification", "encoder=elmo", *ROWS, *SHORT]
+REPORT = ["report", "--ledger", "{work}/runs", "--out", "{work}/out"]
+# {name: (whether a value is the thing, the commands that it is followed through)}
+WALKS: dict[str, tuple[Callable[[Any], bool], list[list[str]]]] = {
+    "mix.penalty, to the page": (is_penalty, [[*RUN, f"mix.penalty={PENALTY}"], REPORT]),
+    "a sentence, to its loss": (is_sentence, [RUN]),
+    "a record, to its cell": (is_record, [RUN, REPORT]),
+    "a row of own data, to its loss": (is_sentence, [OWN]),
 }
 
 
-def sizes() -> Iterator[tuple[str, int, int]]:
-    """(folder, lines of .py and .c, modules) of each part of the house and, indented, of the parts of the package."""
-
-    def count(folder: Path, without: tuple[str, ...] = ()) -> tuple[int, int]:
-        files = [
-            path
-            for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.c")])
-            if not {*path.relative_to(folder).parts} & {*without} and "__pycache__" not in path.parts
-        ]
-        return sum(len(path.read_bytes().splitlines()) for path in files), sum(p.suffix == ".py" for p in files)
-
-    for name, without in PARTS.items():
-        yield name, *count(ROOT / name, without)
-        for part in sorted(ROOT.joinpath(name).iterdir()) if name == "elmo_bench" else ():
-            if part.is_dir() and not part.is_symlink() and any(part.rglob("*.py")):
-                yield f"  {part.name}", *count(part)
-
-
-@contextlib.contextmanager
-def _watched(name: str, modules: set[str]) -> Iterator[None]:
-    """Add the project's modules on the stack at each call of the function `name` (`module:qualified.name`)."""
-    module, _, path = name.partition(":")
-    *owners, last = path.split(".")
-    owner: Any = import_module(module)
-    for each in owners:
-        owner = getattr(owner, each)
-    static = vars(owner)[last]
-    function: Callable[..., Any] = getattr(static, "__func__", static)
-
-    @wraps(function)
-    def watched(*arguments: Any, **named: Any) -> Any:
-        frame = sys._getframe(1)
-        modules.add(module)
-        while frame is not None:
-            found = frame.f_globals.get("__name__", "")
-            if found.startswith(("elmo_bench.", "tasks.")):
-                modules.add(found)
-            frame = frame.f_back  # type: ignore[assignment]
-        return function(*arguments, **named)
-
-    made: Any = type(static)(watched) if isinstance(static, classmethod | staticmethod) else watched
-    # Also replace it in modules that imported it by name.
-    holders = [owner] if owners else [m for m in list(sys.modules.values()) if getattr(m, last, None) is function]
-    with contextlib.ExitStack() as stack:
-        for holder in holders:
-            stack.enter_context(patch.object(holder, last, made))
-        yield
+def holds(is_thing: Callable[[Any], bool], value: Any, depth: int = DEPTH) -> bool:
+    """Whether a value is the thing, or has it inside: in a mapping, a sequence, or an object of this project."""
+    if value is None:
+        return False
+    if is_thing(value):
+        return True
+    if depth == 0:
+        return False
+    if type(value).__name__ == "DictConfig":
+        return is_thing(str(value))
+    inside: list[Any] = []
+    if isinstance(value, dict):
+        inside = [*list(value.values())[:200], *list(value)[:300]]
+    elif isinstance(value, list | tuple | set | frozenset):
+        inside = list(value)[:300]
+    elif type(value).__module__.startswith(PARTS):
+        inside = list(getattr(value, "__dict__", {}).values())[:60]
+    return any(holds(is_thing, part, depth - 1) for part in inside)
 
 
-def walks() -> dict[str, list[str]]:
-    """The modules of each walk, sorted."""
-    from elmo_bench.__main__ import main
+class Walk:
+    """A profiling function of Python that notes which functions of this project are called with the thing."""
 
-    found: dict[str, set[str]] = {name: set() for name in WALKS}
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        os.environ |= {"ELMO_BENCH_DATA": str(ROOT / "tests" / "data"), "ELMO_BENCH_CACHE": f"{folder}/cache"}
-        for name in ("run", "report"):
-            import_module(f"elmo_bench.cli.{name}")
-        for walk, functions in WALKS.items():
-            for function in functions:
-                stack.enter_context(_watched(function, found[walk]))
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        for command in ([*RUN, f"ledger={folder}/runs"], ["report", "--ledger", f"{folder}/runs", "--out", folder]):
-            if code := main(command):
+    def __init__(self, is_thing: Callable[[Any], bool]):
+        self.is_thing = is_thing
+        self.modules: dict[str, set[str]] = {}
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self.busy = False
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        module, code = frame.f_globals.get("__name__", ""), frame.f_code
+        if event != "call" or self.busy or not module.startswith(PARTS):
+            return
+        self.calls[module, code.co_qualname] += 1
+        if self.calls[module, code.co_qualname] > CALLS:
+            return
+        self.busy = True  # looking into an argument may call functions of the project
+        try:
+            arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]
+            if any(holds(self.is_thing, frame.f_locals.get(name)) for name in arguments):
+                self.modules.setdefault(module, set()).add(code.co_qualname)
+        except Exception:  # an argument that cannot be looked into is not the thing
+            pass
+        finally:
+            self.busy = False
+
+
+def walk(name: str) -> dict[str, set[str]]:
+    """{module: functions} of a walk, in the order of the first call."""
+    from elmo_bench.__main__ import main as command_line
+
+    is_thing, commands = WALKS[name]
+    profiler = Walk(is_thing)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"ELMO_BENCH_CACHE": f"{folder}/cache"}
+        write_data(Path(folder))
+        for command in commands:
+            arguments = [argument.replace("{work}", folder) for argument in command]
+            if arguments[0] == "run":
+                arguments.append(f"ledger={folder}/runs")
+            threading.setprofile(profiler)
+            sys.setprofile(profiler)
+            try:
+                with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                    code = command_line(arguments)
+            finally:
+                sys.setprofile(None)
+                threading.setprofile(None)  # type: ignore[arg-type]
+            if code:
                 sys.exit(code)
-    return {name: sorted(modules) for name, modules in found.items()}
+    return profiler.modules
+
+
+def write_data(folder: Path) -> None:
+    """Small files of named entities and of own data, in each of which the word appears."""
+    (folder / "wnut17").mkdir()
+    for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"):
+        sentences = []
+        for number in range(30):
+            sentences.append(f"{WORD}\tO\n{name[:8]}{number}\tO\nOslo\tB-location\n\n")
+        (folder / "wnut17" / name).write_text("".join(sentences), encoding="utf-8")
+    rows = ["text,label\n"]
+    for number in range(90):
+        word = WORD if number == 7 else "fish"
+        rows.append(f"{word} swims {number},{'ab'[number % 2]}\n")
+    (folder / "rows.csv").write_text("".join(rows), encoding="utf-8")
+
+
+def print_density(folders: list[Path]) -> None:
+    """A line for each part of the house, and for the whole."""
+    print(f"{'':<24} files   lines  tokens  mean line  of {LONG}+  " + "  ".join(KINDS))
+    for folder in folders:
+        result = density(sources(folder))
+        name = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
+        counts = "  ".join(f"{result.count(kind):>{len(kind)}}" for kind in KINDS)
+        print(
+            f"{name!s:<24} {result.files:>5} {result.lines:>7,} {result.tokens:>7,} {result.mean_line:>10.1f} "
+            f"{result.long_lines:>8}  {counts}"
+        )
 
 
 def main() -> None:
-    """Print the sizes and the walks."""
-    for name, lines, modules in sizes():
-        print(f"{name:<16} {lines:>7,} lines {modules:>4} modules")
-    for name, walk in walks().items():
-        print(f"\n{name}: {len(walk)} modules\n  " + "\n  ".join(walk))
+    """Print density, walks and circles."""
+    parser = argparse.ArgumentParser(description="Measure the house: density, walks, circles of imports.")
+    parser.add_argument("what", nargs="?", choices=["all", "density", "places"], default="all")
+    parser.add_argument("folders", nargs="*", type=Path, help="other code than this project's")
+    options = parser.parse_args()
+    packages = [path for path in sorted((ROOT / "elmo_bench").iterdir()) if path.is_dir() and not path.is_symlink()]
+    parts = [package for package in packages if sources(package)]
+    folders = options.folders or [ROOT / "elmo_bench", ROOT / "tasks", *parts]
+    if options.what == "places":
+        for folder in folders[: len(PARTS)]:
+            print("\n".join(density(sources(folder)).places))
+        return
+    print_density(folders)
+    if options.what == "density":
+        return
+    for name in WALKS:
+        modules = walk(name)
+        print(f"\n{name}: {len(modules)} modules")
+        for module, functions in modules.items():
+            print(f"  {module}: {', '.join(sorted(functions))}")
+    print("\ncircles of imports: " + ("; ".join(" <-> ".join(group) for group in circles(imports())) or "none"))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from torch.nn import functional
 
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.pretraining import CONF
-from elmo_bench.pretraining.encode import Batch, Batches, Corpus, encode
+from elmo_bench.pretraining.batches import Batch, Batches
+from elmo_bench.pretraining.encode import Corpus, encode
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features, new_language_model
 from elmo_bench.spec.config import compose

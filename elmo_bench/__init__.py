@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from elmo_bench._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from elmo_bench.elmo.allennlp import Elmo, ElmoEmbedder
+    from elmo_bench.elmo.allennlp import Elmo
+    from elmo_bench.elmo.allennlp_embedder import ElmoEmbedder
     from elmo_bench.elmo.batches import batch_to_ids
     from elmo_bench.elmo.encoder import ElmoEncoder
     from elmo_bench.encoders.static import load_static
@@ -17,7 +18,7 @@ __all__ = ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "
 # Imported when first asked for, so that commands without torch start at once.
 _HOMES = {
     "Elmo": "elmo.allennlp",
-    "ElmoEmbedder": "elmo.allennlp",
+    "ElmoEmbedder": "elmo.allennlp_embedder",
     "ElmoEncoder": "elmo.encoder",
     "ScalarMix": "nn.mix",
     "batch_to_ids": "elmo.batches",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.metric import scores_of
 from tests.runs import ROOT
 
 
@@ -29,3 +30,8 @@ def for_each(cases: Sequence) -> Callable:
         return all_cases
 
     return decorate
+
+
+def score(metric: Any, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
+    """The scores of predictions, as a run computes them."""
+    return scores_of(metric, metric.counts(gold, predicted))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.sources import SPLITS
-from tests.test_bad_formats import COREF, FILES, GOOD, squad
+from tests.whole.test_bad_formats import COREF, FILES, GOOD, squad
 
 CONLLU = "# id = 1\n1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\tVBD\t_\t0\troot\t_\t_\n\n" * 3
 TAGFILE = b"<s snum=1>\n<wf cmd=done pos=NN lemma=bank wnsn=1;2 lexsn=1:14:00::;1:17:01::>bank</wf>\n</s>\n"

@@ -1,1 +1,4 @@
-"""Errors, files, downloads, data sources, progress; imports nothing of ours and no torch."""
+"""Errors, files, downloads, data sources and progress.
+
+Imports no other package of ours and no torch.
+"""

@@ -1,5 +1,8 @@
-"""Arrays in a safetensors file with a checksum, since safetensors notices only a wrong length: caches and other files
-that are made again if they are damaged."""
+"""Arrays in a safetensors file with a checksum.
+
+safetensors notices only a wrong length. For caches and other files that are made again
+if they are damaged.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,17 +17,27 @@ from elmo_bench.base.reading import reader, reading
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: str = "") -> None:
-    """Write arrays and a text about them, atomically. Raises UserError if the disk refuses."""
-    with atomic_write(path) as file:  # safetensors writes several keys of metadata in any order
-        save_file(dict(arrays), file.name, {"about": f"{_check(arrays, about)} {about}"})
+    """Write arrays and a text about them, atomically.
+
+    Raises UserError if the disk refuses.
+    """
+    # One key: safetensors writes several keys of metadata in any order.
+    metadata = {"about": f"{_check(arrays, about)} {about}"}
+    with atomic_write(path) as file:
+        save_file(dict(arrays), file.name, metadata)
 
 
 @reader
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], str]:
-    """What `write_arrays` wrote, mapped into memory. Raises UserError for any other file."""
+    """The arrays and the text of `write_arrays`, mapped into memory.
+
+    Raises UserError for any other file.
+    """
+    arrays = {}
     with reading(path, "a sound file of arrays", "Remove it and start again."):
         with safe_open(path, framework="pt") as file:  # numpy's would copy
-            arrays = {name: file.get_tensor(name).numpy() for name in file.keys()}  # noqa: SIM118  not a mapping
+            for name in file.keys():  # noqa: SIM118  not a mapping
+                arrays[name] = file.get_tensor(name).numpy()
             check, _, about = file.metadata()["about"].partition(" ")
         if check != _check(arrays, about):
             raise ValueError("its content has changed")

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from unicodedata import category
 
-# scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the sentence around it
+# scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the
+# sentence around it
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/\s"<>]*@)?([^\s'"<>?#]*)"""
     r"""(?:[?#](?:[^\s'"<>).,:;]++|[').,:;]++(?![\s"<>\]}]|$))*+)?""",
@@ -15,32 +16,57 @@ LONGEST = 1000  # characters of a message
 
 
 class UserError(Exception):
-    """A mistake in the user's input. Its text is one line: `<where>: <what is wrong>. <what to do>.`
+    """A mistake in the user's input.
 
-    Commands print the text alone (no traceback) and exit with code 2. It may quote a file from a stranger, so it is
-    shortened, what could move a terminal's cursor is escaped, and addresses are `redacted`.
+    Its text is one line: `<where>: <what is wrong>. <what to do>.` Commands print the
+    text alone (no traceback) and exit with code 2. It may quote a file from a stranger,
+    so it is shortened, characters that could move a terminal's cursor are escaped, and
+    addresses are `redacted`.
     """
 
     def __init__(self, text: str):
-        if len(text) > LONGEST:  # what is redacted is longer than what is kept, so that no cut goes through an address
-            start, end = redacted(text[: 5 * LONGEST]), redacted(text[-5 * LONGEST :])
-            text = f"{start[: LONGEST // 2]} … {end[-LONGEST // 2 :]}"
+        if len(text) > LONGEST:
+            # More is redacted than remains, so that no cut goes through an address.
+            start = redacted(text[: 5 * LONGEST])
+            end = redacted(text[-5 * LONGEST :])
+            text = _cut(start, end)
         text = plain(redacted(text))
-        super().__init__(text if len(text) <= LONGEST + 3 else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}")
+        if len(text) > LONGEST + 3:
+            text = _cut(text, text)
+        super().__init__(text)
+
+
+def _cut(start: str, end: str) -> str:
+    """The start of one text and the end of another, LONGEST characters and 3 more."""
+    half = LONGEST // 2
+    return f"{start[:half]} … {end[-half:]}"
 
 
 def plain(text: str, keep: str = "") -> str:
-    """A text in which escapes replace what could move a terminal's cursor, colour it or reverse the writing."""
+    """A text without characters that could move a terminal's cursor.
+
+    Escapes replace these, and characters that colour or reverse the writing.
+    """
     if text.isprintable():
         return text
-    shown = (c if c.isprintable() or c in keep or category(c) == "Zs" else None for c in text)
-    return "".join(c or raw.encode("unicode_escape").decode() for c, raw in zip(shown, text, strict=True))
+    characters = []
+    for character in text:
+        if character in keep or _is_visible(character):
+            characters.append(character)
+        else:
+            characters.append(character.encode("unicode_escape").decode())
+    return "".join(characters)
+
+
+def _is_visible(character: str) -> bool:
+    return character.isprintable() or category(character) == "Zs"
 
 
 class Plain:
-    """A stream for what commands print, which may be of a stranger's file: all that is written to it becomes `plain`.
+    """A stream for the output of commands, which may quote a stranger's file.
 
-    rich has styles of its own, and writes to the stream behind it.
+    All text that is written to it becomes `plain`. rich has styles of its own, and
+    writes to the stream behind it.
     """
 
     def __init__(self, stream: Any):
@@ -55,25 +81,37 @@ class Plain:
 
 
 def redacted(text: str) -> str:
-    """A text whose addresses have no user, password, query and fragment: these may hold a key."""
+    """A text whose addresses have no user, password, query and fragment.
+
+    These may hold a key.
+    """
     return _ADDRESS.sub(r"\1\2", text)
 
 
-def every(items: Iterable[tuple[int, Any]], make: Callable[[int, Any], Any]) -> list[Any]:
-    """What `make` gives for the number and the content of each line of a file, or of each row.
+def every(
+    items: Iterable[tuple[int, Any]], make: Callable[[int, Any], Any]
+) -> list[Any]:
+    """The result of `make` for the number and the content of each line, or row.
 
-    Raises the first UserError of `make`, which then says how many more there are, and the numbers of some.
+    Raises the first UserError of `make`, with the number of further errors and some of
+    their lines.
     """
-    made, wrong, first = list[Any](), list[int](), None
+    results = []
+    wrong = []
+    first_error = None
     for number, item in items:
         try:
-            made.append(make(number, item))
+            results.append(make(number, item))
         except UserError as error:
-            first = first or error
+            first_error = first_error or error
             wrong.append(number)
-    if more := wrong[1:]:
-        listed = f"{', '.join(map(str, more[:5]))}{' …' if len(more) > 5 else ''}"
-        raise UserError(f"{str(first).rstrip('.')}. And {len(more):,} more like it: {listed}")
-    if first:
-        raise first
-    return made
+    if first_error is None:
+        return results
+    others = wrong[1:]
+    if not others:
+        raise first_error
+    numbers = ", ".join(map(str, others[:5]))
+    if len(others) > 5:
+        numbers += " …"
+    first = str(first_error).rstrip(".")
+    raise UserError(f"{first}. And {len(others):,} more like it: {numbers}")

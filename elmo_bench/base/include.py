@@ -1,6 +1,7 @@
-"""Folders outside the installation that add tasks, encoders and configs: `--include FOLDER`, or `$ELMO_BENCH_INCLUDE`.
+"""Folders outside the installation that add tasks, encoders and configs.
 
-Such a folder has the layout of the repository: `tasks/<task>/`, `encoders/<kind>.py`, `conf/<group>/<name>.yaml`.
+`--include FOLDER`, or `$ELMO_BENCH_INCLUDE`. Such a folder has the layout of the
+repository: `tasks/<task>/`, `encoders/<kind>.py`, `conf/<group>/<name>.yaml`.
 """
 
 import os
@@ -14,86 +15,139 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.base.json import digest
 
-PACKAGES = ("tasks", "encoders")  # of elmo_bench, extended by the included folders of the same name
-OPTION, VARIABLE = "--include", "ELMO_BENCH_INCLUDE"
+# Of elmo_bench, extended by the included folders of the same name.
+PACKAGES = ("tasks", "encoders")
+OPTION = "--include"
+VARIABLE = "ELMO_BENCH_INCLUDE"
 folders: list[Path] = []
 _INSTALLED = Path(__file__).parents[1]
+# The files whose names must not be those of the installation or of another folder.
+_PATTERNS = ("tasks/*/data.py", "encoders/[!_]*.py", "conf/*/*.yaml")
 
 
 def include_given(arguments: Sequence[str]) -> list[str]:
-    """Include the folders of a command line, then those of `$ELMO_BENCH_INCLUDE`; the arguments without the former.
+    """Include the folders of a command line, then those of `$ELMO_BENCH_INCLUDE`.
 
-    Raises UserError for a folder that has nothing to include.
+    Returns the arguments without the former. Raises UserError for a folder that has
+    nothing to include.
     """
-    left, given = [], iter(arguments)
-    for argument in given:
+    others = []
+    remaining = iter(arguments)
+    for argument in remaining:
         option, _, folder = argument.partition("=")
         if option != OPTION:
-            left.append(argument)
-        elif folder := folder or next(given, ""):
-            include(folder)
-        else:
+            others.append(argument)
+            continue
+        folder = folder or next(remaining, "")
+        if not folder:
             raise UserError(f"{OPTION}: no folder given. Give one: {OPTION} FOLDER.")
-    for folder in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        include(folder, said=f"${VARIABLE}: ")
-    return left
+        include(folder)
+    named = os.environ.get(VARIABLE, "").split(os.pathsep)
+    for folder in filter(None, named):
+        include(folder, origin=f"${VARIABLE}: ")
+    return others
 
 
-def include(folder: str | Path, *, said: str = f"{OPTION} ") -> None:
+def include(folder: str | Path, *, origin: str = f"{OPTION} ") -> None:
     """Add the tasks, encoders and configs of a folder.
 
-    Raises UserError if it has none of them, or one of a name that the installation or another folder has.
+    Raises UserError if it has none of them, or one of a name that the installation or
+    another folder has.
 
-    said: where the folder comes from, for that error.
+    origin: where the folder comes from, for that error.
     """
     path = Path(folder).expanduser().resolve()
     if not any((path / name).is_dir() for name in (*PACKAGES, "conf")):
-        raise UserError(f"{said}{folder}: no folder with tasks/, encoders/ or conf/. Give a folder that has one.")
+        raise UserError(
+            f"{origin}{folder}: no folder with tasks/, encoders/ or conf/. "
+            "Give a folder that has one."
+        )
     if path in folders:
         return
-    for pattern in ("tasks/*/data.py", "encoders/[!_]*.py", "conf/*/*.yaml"):
-        for own in (each.relative_to(path) for each in sorted(path.glob(pattern))):
-            if taken := next((other / own for other in (_INSTALLED, *folders) if (other / own).exists()), None):
-                raise UserError(f"{said}{folder}: {own} has the name of {taken}. Give yours another name.")
+    for pattern in _PATTERNS:
+        for file in sorted(path.glob(pattern)):
+            relative = file.relative_to(path)
+            taken = _file_of_others(relative)
+            if taken:
+                raise UserError(
+                    f"{origin}{folder}: {relative} has the name of {taken}. "
+                    "Give yours another name."
+                )
     folders.append(path)
     for name in PACKAGES:
-        if package := sys.modules.get(f"elmo_bench.{name}"):
+        package = sys.modules.get(f"elmo_bench.{name}")
+        if package:
             package.__path__.append(str(path / name))
 
 
+def _file_of_others(name: Path) -> Path | None:
+    """The file of this name in the installation or an included folder, if any."""
+    for folder in (_INSTALLED, *folders):
+        if (folder / name).exists():
+            return folder / name
+    return None
+
+
 def extended(name: str, path: list[str]) -> list[str]:
-    """The `__path__` of the package `elmo_bench.<name>`, with the included folders behind the installation."""
+    """The `__path__` of the package `elmo_bench.<name>`.
+
+    The included folders come after the installation.
+    """
     return [*path, *(str(folder / name) for folder in folders)]
 
 
 def config_folders(installed: Path) -> list[Path]:
     """The folders that configs are read from."""
-    return [installed, *(folder / "conf" for folder in folders if (folder / "conf").is_dir())]
+    configs = [folder / "conf" for folder in folders]
+    return [installed, *(config for config in configs if config.is_dir())]
 
 
 def code_of(package: str, name: str) -> str:
-    """A digest of the code of a task or an encoder (`package`) that an included folder has; "" for any other.
+    """A digest of the code of a task or an encoder (`package`) of an included folder.
 
-    The code of an encoder is its module, and the modules next to it whose names occur in the code.
+    "" for any other. The code of an encoder is its module, and the modules next to it
+    whose names occur in the code.
     """
-    for folder in folders if name.isidentifier() else ():
-        path = folder / package
-        files = sorted((path / name).glob("*.py")) or [each for each in [path / f"{name}.py"] if each.is_file()]
-        for file in files:  # the list grows
-            named = {*re.findall(r"\w+", file.read_text(encoding="utf-8", errors="replace"))}
-            files += [each for each in sorted(file.parent.glob("*.py")) if each.stem in named and each not in files]
+    if not name.isidentifier():
+        return ""
+    for folder in folders:
+        files = _code_files(folder / package, name)
         if files:
-            return digest([[each.name, sha256_of(each)] for each in sorted(files)])
+            return digest([[file.name, sha256_of(file)] for file in sorted(files)])
     return ""
 
 
+def _code_files(package: Path, name: str) -> list[Path]:
+    """The code of a task or an encoder; [] if it is not there."""
+    files = sorted((package / name).glob("*.py"))
+    module = package / f"{name}.py"
+    if not files and module.is_file():
+        files = [module]
+    for file in files:  # the list grows
+        code = file.read_text(encoding="utf-8", errors="replace")
+        words = set(re.findall(r"\w+", code))
+        for other in sorted(file.parent.glob("*.py")):
+            if other.stem in words and other not in files:
+                files.append(other)
+    return files
+
+
 def included_lines(error: BaseException) -> str:
-    """Where an error passed code of the included folders, and then the error, as Python prints them; "" if nowhere."""
+    """Where an error passed code of the included folders, and then the error.
 
-    def is_included(file: str | None) -> bool:
-        return any(Path(file or "").is_relative_to(folder) for folder in folders)
-
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if is_included(each.filename)]
-    if not frames and not (isinstance(error, SyntaxError) and is_included(error.filename)):
+    As Python prints them; "" if nowhere.
+    """
+    frames = []
+    for frame in traceback.extract_tb(error.__traceback__):
+        if _is_included(frame.filename):
+            frames.append(frame)
+    is_in_syntax = isinstance(error, SyntaxError) and _is_included(error.filename)
+    if not frames and not is_in_syntax:
         return ""
-    return "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)]).rstrip()
+    lines = traceback.format_list(frames)
+    lines += traceback.format_exception_only(error)
+    return "".join(lines).rstrip()
+
+
+def _is_included(file: str | None) -> bool:
+    return any(Path(file or "").is_relative_to(folder) for folder in folders)

@@ -1,4 +1,4 @@
-"""Plain JSON: reading files that anybody may have written, and the one text and digest of a value."""
+"""Plain JSON: reading files of anybody, and the one text and digest of a value."""
 
 import codecs
 import errno
@@ -16,28 +16,38 @@ from elmo_bench.base.reading import check_regular, reader
 
 MAX_BYTES = 2**28
 DEEPEST = 100  # levels: a record has 6, and Python's own functions fail at a thousand
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
+_PLAIN = (str, int, bool, type(None))
 
 
 @reader
-def read_json(path: Path, *, max_bytes: int = MAX_BYTES, follow_links: bool = True) -> Any:
+def read_json(
+    path: Path, *, max_bytes: int = MAX_BYTES, follow_links: bool = True
+) -> Any:
     """The value in a UTF-8 JSON file.
 
-    A pipe or a device is refused, and with `follow_links=False` a link. Raises UserError, in one line, for a file that
-    cannot be read or is larger than `max_bytes`, and for what `parse_json` refuses.
+    A pipe or a device is refused, and with `follow_links=False` a link. Raises
+    UserError, in one line, for a file that cannot be read or is larger than
+    `max_bytes`, and for text that `parse_json` refuses.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
+    flags = os.O_RDONLY | os.O_CLOEXEC
+    if not follow_links:
+        flags |= os.O_NOFOLLOW
     check_regular(path)
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            data = file.read(min(size or max_bytes, max_bytes) + 1)  # space for more takes time
+            most = min(size or max_bytes, max_bytes)  # space for more takes time
+            data = file.read(most + 1)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise UserError(f"{path}: a symbolic link, which is not followed") from None
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+        why = error.strerror or error
+        raise UserError(f"{path}: cannot be read ({why})") from None
     if len(data) > max_bytes:
         raise UserError(f"{path}: larger than {max_bytes:,} bytes")
     return parse_json(data, path)
@@ -46,32 +56,52 @@ def read_json(path: Path, *, max_bytes: int = MAX_BYTES, follow_links: bool = Tr
 def parse_json(data: bytes | str, where: str | Path) -> Any:
     """The value of a JSON text.
 
-    Raises UserError, in one line that begins with `where` (and the line in a text of several), for text that is not
-    UTF-8 or not JSON, for more than 100 levels, NaN, infinities, and half of a surrogate pair.
+    Raises UserError, in one line that begins with `where` (and the line in a text of
+    several), for text that is not UTF-8 or not JSON, for more than 100 levels, NaN,
+    infinities, and half of a surrogate pair.
     """
+    if isinstance(data, bytes):
+        data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        value = orjson.loads(data.removeprefix(codecs.BOM_UTF8) if isinstance(data, bytes) else data)
+        value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        line = min(error.lineno, error.doc.removesuffix("\n").count("\n") + 1)
-        at = f"{where}:{line}" if "\n" in error.doc else f"{where}"
-        cut = error.doc and not error.doc.split("\n", error.lineno - 1)[-1][error.colno - 1 :].strip()
-        raise UserError(f"{at}: not valid JSON ({'cut off in the middle' if cut else error.msg})") from None
+        raise _not_json(error, where) from None
     brackets: Any = (b"[", b"{") if isinstance(data, bytes) else ("[", "{")
-    if sum(map(data.count, brackets)) > DEEPEST and _is_deep(value):
+    count = sum(map(data.count, brackets))
+    if count > DEEPEST and _is_deep(value):
         raise UserError(f"{where}: more than {DEEPEST} levels of lists and objects")
     return value
 
 
+def _not_json(error: json.JSONDecodeError, where: str | Path) -> UserError:
+    text = error.doc
+    lines = text.removesuffix("\n").count("\n") + 1
+    line = min(error.lineno, lines)
+    at = f"{where}:{line}" if "\n" in text else f"{where}"
+    from_line = text.split("\n", error.lineno - 1)[-1]
+    rest = from_line[error.colno - 1 :].strip()
+    is_cut_off = text and not rest
+    why = "cut off in the middle" if is_cut_off else error.msg
+    return UserError(f"{at}: not valid JSON ({why})")
+
+
 def _is_deep(value: Any, levels: int = DEEPEST) -> bool:
+    """Whether lists and objects have more than so many levels."""
+    if not levels:
+        return True
     parts = value.values() if isinstance(value, dict) else value
-    return not levels or any(_is_deep(part, levels - 1) for part in parts if isinstance(part, dict | list))
+    return any(_is_deep(part, levels - 1) for part in parts if _has_parts(part))
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
 def canonical(value: Any) -> str:
     """The one JSON text of plain data: keys sorted, no spaces, 1.0 as 1.
 
-    Raises ValueError for NaN, infinities and whole numbers of more than 64 bits, which would be read back as others,
-    and TypeError for what JSON cannot hold.
+    Raises ValueError for NaN, infinities and whole numbers of more than 64 bits, which
+    would be read back as others, and TypeError for values that JSON cannot hold.
     """
     return _ENCODER.encode(_whole(value))
 
@@ -82,13 +112,18 @@ def digest(value: Any) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """`lr=1` on the command line and `lr: 1.0` in a yaml are the same number."""
+    """A value whose numbers are whole where they can be.
+
+    `lr=1` on the command line and `lr: 1.0` in a yaml are the same number.
+    """
     if type(value) is int and not -(2**63) <= value < 2**64:
         raise ValueError("a whole number of more than 64 bits")
-    if type(value) in (str, int, bool, type(None)):  # most values: the checks below take longer
+    if type(value) in _PLAIN:  # most values: the checks below take longer
         return value
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
     if isinstance(value, (list, tuple)):
         return [_whole(item) for item in value]
-    return {key: _whole(item) for key, item in value.items()} if isinstance(value, (dict, Mapping)) else value
+    if isinstance(value, (dict, Mapping)):
+        return {key: _whole(item) for key, item in value.items()}
+    return value

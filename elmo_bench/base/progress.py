@@ -1,4 +1,4 @@
-"""What a run tells: progress of long work, the kernels that it used; and how long it took."""
+"""Progress of long work, the kernels that a run used, and how long it took."""
 
 import sys
 import time
@@ -30,7 +30,11 @@ class Meter:
     """Counts the steps and tokens of one job; made by `progress`."""
 
     def __init__(self, bar: bars.Progress, title: str, total: int | None, done: int):
-        self.bar, self.title, self.steps, self.tokens, self.text = bar, title, done, 0, ""
+        self.bar = bar
+        self.title = title
+        self.steps = done
+        self.tokens = 0
+        self.text = ""
         self.started = self.printed = time.monotonic()
         self.lines: dict[str, bars.TaskID] = {}  # of `show`
         self.id = bar.add_task(title, total=total, completed=done, info="")
@@ -39,33 +43,48 @@ class Meter:
     @property
     def tokens_per_second(self) -> float:
         """Tokens per second since the job started or was resumed."""
-        return self.tokens / max(time.monotonic() - self.started, 1e-9)
+        seconds = time.monotonic() - self.started
+        return self.tokens / max(seconds, 1e-9)
 
     def advance(self, tokens: int = 0, text: str | None = None, steps: int = 1) -> None:
-        """Count `steps` with `tokens` tokens in them; `text` replaces the text after the rate."""
+        """Count `steps` with `tokens` tokens in them.
+
+        `text` replaces the text after the rate.
+        """
         self.steps += steps
         self.tokens += tokens
-        self.text = self.text if text is None else text
-        info = (f"{self.tokens_per_second:,.0f} tokens/s  " if self.tokens else "") + self.text
+        if text is not None:
+            self.text = text
+        info = self.text
+        if self.tokens:
+            info = f"{self.tokens_per_second:,.0f} tokens/s  {info}"
         self.bar.update(self.id, completed=self.steps, info=info)
         if self.bar.disable and time.monotonic() - self.printed > LINE_EVERY:
             self.printed = time.monotonic()
-            left = self.task.time_remaining
-            eta = "" if left is None else f"ETA {timedelta(seconds=int(min(left, 1e10)))}"
-            console.print(f"{self.title}: step {self.steps}/{self.task.total or '?'}  {info}  {eta}", highlight=False)
+            line = f"{self.title}: step {self._position()}  {info}  {self._time_left()}"
+            console.print(line, highlight=False)
+
+    def _position(self) -> str:
+        return f"{self.steps}/{self.task.total or '?'}"
+
+    def _time_left(self) -> str:
+        seconds = self.task.time_remaining
+        if seconds is None:
+            return ""
+        return f"ETA {timedelta(seconds=int(min(seconds, 1e10)))}"
 
     def skip(self) -> None:
-        """Leave out a step that takes no time, so that the estimate does not count it."""
+        """Leave out a step that takes no time: the estimate does not count it."""
         if self.task.total is not None:
             self.bar.update(self.id, total=self.task.total - 1)
 
     def show(self, running: Mapping[str, str]) -> None:
-        """Show what runs, {title: what it said last}: a line for each below the bar; without one, a line a minute."""
+        """Show the jobs that run, {title: the last line of the job}.
+
+        A line for each below the bar; without a bar, a line a minute.
+        """
         if self.bar.disable:
-            if running and time.monotonic() - self.printed > MINUTE:
-                self.printed = time.monotonic()
-                told = "; ".join(text or title for title, text in running.items())
-                console.print(f"{self.title}: {self.steps}/{self.task.total or '?'} done; {told}", highlight=False)
+            self._print_running(running)
             return
         for title in running.keys() | self.lines.keys():
             if title not in self.lines:
@@ -75,6 +94,14 @@ class Meter:
             else:
                 self.bar.remove_task(self.lines.pop(title))
 
+    def _print_running(self, running: Mapping[str, str]) -> None:
+        if not running or time.monotonic() - self.printed <= MINUTE:
+            return
+        self.printed = time.monotonic()
+        jobs = "; ".join(text or title for title, text in running.items())
+        line = f"{self.title}: {self._position()} done; {jobs}"
+        console.print(line, highlight=False)
+
     def say(self, line: str) -> None:
         """Print a line above the bar."""
         self.bar.console.print(line, highlight=False)
@@ -82,59 +109,86 @@ class Meter:
 
 @contextmanager
 def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Meter]:
-    """A meter for a job of `total` steps, `done` of them earlier; shown on standard error until the block ends."""
-    title_column, info = (bars.TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[info]}"))
-    times = bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
-    columns = (title_column, bars.BarColumn(), bars.MofNCompleteColumn(), info, *times)
-    with bars.Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+    """A meter for a job of `total` steps, `done` of them earlier.
+
+    It is shown on standard error until the block ends.
+    """
+    columns = (
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("{task.fields[info]}", markup=False),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    is_hidden = not sys.stderr.isatty()
+    with bars.Progress(
+        *columns, console=console, transient=True, disable=is_hidden
+    ) as bar:
         yield Meter(bar, title, total, done)
 
 
 class Clock:
-    """Seconds of wall time, and of processor time that this process took meanwhile, all of its threads together.
+    """Seconds of wall time, and of processor time that this process took meanwhile.
+
+    The processor time is that of all threads together.
 
     `before`: seconds of earlier processes, as `read` gave them.
     """
 
     def __init__(self) -> None:
         self.before = [0.0, 0.0]
-        self.since: list[float] | None = None  # the two clocks when it was started; None: it stands
+        # The two times when it was started; None: it is stopped.
+        self.since: list[float] | None = None
 
     def start(self) -> "Clock":
-        self.since = [time.monotonic(), time.process_time()]
+        self.since = _times()
         return self
 
     def stop(self) -> None:
-        self.before, self.since = self.read(), None
+        self.before = self.read()
+        self.since = None
 
     def read(self) -> list[float]:
         """[wall, processor] seconds so far."""
         if self.since is None:
             return list(self.before)
-        now = time.monotonic(), time.process_time()
-        return [kept + end - start for kept, end, start in zip(self.before, now, self.since, strict=True)]
+        wall, processor = _times()
+        return [
+            self.before[0] + wall - self.since[0],
+            self.before[1] + processor - self.since[1],
+        ]
 
     def add(self, seconds: Sequence[float]) -> None:
         """Count what an earlier process read from this clock."""
-        self.before = [kept + more for kept, more in zip(self.before, seconds, strict=True)]
+        wall, processor = seconds
+        self.before = [self.before[0] + wall, self.before[1] + processor]
 
 
-_used: dict[str, set[str]] = {}  # ways to compute a part, by its name; of the process, since `forget_kernels`
+def _times() -> list[float]:
+    return [time.monotonic(), time.process_time()]
+
+
+# Ways to compute a part, by its name; of the process, since `forget_kernels`.
+_used: dict[str, set[str]] = {}
 
 
 def used(name: str, how: str) -> None:
-    """Remember that this part was computed in this way, such as `gru` in `c`; or as `kernels_used` says.
+    """Remember that this part was computed in this way, such as `gru` in `c`.
 
-    Called at every step, so it does no more.
+    Also in the form of `kernels_used`. Called at every step, so it does no more.
     """
     _used.setdefault(name, set()).update(how.split(" and "))
 
 
 def kernels_used() -> dict[str, str]:
-    """The way of each part, in alphabetical order; a part that was computed in two ways has both: `c and torch`."""
+    """The way of each part, in alphabetical order.
+
+    A part that was computed in two ways has both: `c and torch`.
+    """
     return {name: " and ".join(sorted(_used[name])) for name in sorted(_used)}
 
 
 def forget_kernels() -> None:
-    """A run begins: what earlier ones in this process used is not its own."""
+    """A run begins: kernels that earlier runs of this process used are not its own."""
     _used.clear()

@@ -1,8 +1,9 @@
-"""Reading files that people or strangers made: which functions do it, and how a damaged file ends.
+"""Reading files that people or strangers made.
 
-Every function that reads such a file carries `@reader`; tests/fuzz gives it damaged files, and tests/test_house.py
-fails for a reader without such a test, and for a module that opens files and has no reader. The readers of tasks are
-found through their contract instead.
+Every function that reads such a file carries `@reader`; tests/fuzz gives it damaged
+files. tests/whole/test_house.py fails for a reader without such a test, and for a
+module that opens files and has no reader. The readers of tasks are found through their
+contract instead.
 """
 
 import stat
@@ -13,33 +14,43 @@ from typing import Any, TypeVar
 
 from elmo_bench.base.errors import UserError
 
+# What Git LFS leaves in place of a file.
+POINTER = b"version https://git-lfs.github.com/spec/"
 AGAIN = "Make or download it again."
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def reader(function: _Function) -> _Function:
-    """Mark a function that reads a file which may come from anybody; returns it unchanged."""
+    """Mark a function that reads a file which may come from anybody.
+
+    Returns it unchanged.
+    """
     return function
 
 
 def check_regular(path: str | Path, *, once: bool = True) -> None:
-    """Raise UserError for a pipe, a device or a socket, whose content may never end, unless it is in /dev: `<(…)`.
+    """Raise UserError for a pipe, a device or a socket, whose content may never end.
 
-    With `once=False`, for a file that is read more than once, also for these.
+    Unless it is in /dev: `<(…)`. With `once=False`, for a file that is read more than
+    once, also for these.
     """
     with suppress(OSError, ValueError):  # whoever opens it says why it cannot be read
         mode = Path(path).stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (once and str(path).startswith("/dev/"))):
-            raise UserError(f"{path}: not a regular file. Give a file.")
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            return
+        if once and str(path).startswith("/dev/"):
+            return
+        raise UserError(f"{path}: not a regular file. Give a file.")
 
 
 @contextmanager
 def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
-    """Turn whatever goes wrong while a library unpacks a binary file into a UserError of one line.
+    """Turn any error of a library that unpacks a binary file into a UserError.
 
-    `what` says what the file should be, such as `a head`. The libraries raise a dozen kinds of errors for damaged bytes
-    (h5py alone RuntimeError, KeyError, TypeError, AttributeError and more), so all kinds are caught: keep the block to
-    the calls that read. A pipe or a device is refused (see `check_regular`).
+    `what` is what the file should be, such as `a head`. The libraries raise a dozen
+    kinds of errors for damaged bytes (h5py alone RuntimeError, KeyError, TypeError,
+    AttributeError and more), so all kinds are caught: keep the block to the calls that
+    read. A pipe or a device is refused (see `check_regular`).
     """
     check_regular(path)
     try:
@@ -49,6 +60,27 @@ def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file. {advice}".rstrip()) from None
     except Exception as error:
-        why = " ".join(str(error).split())[:300] or type(error).__name__
-        why = f"no {why}" if isinstance(error, KeyError) and " " not in why else why  # a key, not a sentence
-        raise UserError(f"{path}: not {what}, or damaged ({why}). {advice}".rstrip()) from None
+        if _is_pointer(path):
+            raise UserError(
+                f"{path}: a pointer of Git LFS in place of the file. "
+                "Get the file: git lfs pull"
+            ) from None
+        why = _reason(error)
+        problem = f"not {what}, or damaged ({why})"
+        raise UserError(f"{path}: {problem}. {advice}".rstrip()) from None
+
+
+def _is_pointer(path: str | Path) -> bool:
+    """Whether a file that cannot be read is a pointer of Git LFS."""
+    with suppress(OSError), Path(path).open("rb") as file:
+        return file.read(len(POINTER)) == POINTER
+    return False
+
+
+def _reason(error: Exception) -> str:
+    message = " ".join(str(error).split())[:300]
+    if not message:
+        message = type(error).__name__
+    if isinstance(error, KeyError) and " " not in message:  # a key, not a sentence
+        return f"no {message}"
+    return message

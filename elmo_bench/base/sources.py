@@ -1,6 +1,7 @@
-"""Where a task's data comes from: files in the user's data folder or the package, or parquet files on the Hub.
+"""Where a task's data comes from.
 
-The options of one suite (a node of `task.data` in the yaml) say which: `source` is `files` or `hub`.
+Files in the user's data folder or the package, or parquet files on the Hub. In the
+options of one suite (a node of `task.data` in the yaml), `source` is `files` or `hub`.
 """
 
 import os
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 SPLITS = ("train", "dev", "test")
-TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # endings of files that hold a table
-COLUMN_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio", ".txt")  # of files with a token a line
+# Endings of files that hold a table.
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+# Endings of files with a token a line.
+COLUMN_FILES = (".conll", ".conllu", ".iob", ".iob2", ".bio", ".txt")
 PACKED = (".gz", ".xz")
-SHIPPED = Path(__file__).parents[1] / "data"  # files that come with the package, as NAME.xz; NOTICE.md has licences
+# Files that come with the package, as NAME.xz; NOTICE.md has licences.
+SHIPPED = Path(__file__).parents[1] / "data"
 
 
 class MissingData(UserError):
@@ -35,64 +39,114 @@ class SuiteOptions(dict[str, Any]):
     def __init__(self, name: str, values: Mapping[str, Any]):
         super().__init__(values)
         self.name = name
-        self |= {key: SuiteOptions(f"{name}.{key}", own) for key, own in values.items() if isinstance(own, Mapping)}
+        for key, value in values.items():
+            if isinstance(value, Mapping):
+                self[key] = SuiteOptions(f"{name}.{key}", value)
 
     def __missing__(self, option: str) -> Any:
-        raise UserError(f"{self.name}.{option}: not set. Set it as the other suites in the task's yaml do.")
+        raise UserError(
+            f"{self.name}.{option}: not set. "
+            "Set it as the other suites in the task's yaml do."
+        )
 
 
 class SuiteData:
-    """What the `data.py` of most tasks have in common: the suites, and how the splits of one are read.
+    """The common part of most tasks' `data.py`: the suites, and reading their splits.
 
-    A suite is a mapping whose `source` says where its data comes from. `files`: `folder`, and for each split a file
-    name, or several, of which the first that exists is read; with `pattern`, a folder will do, too. `hub`: `hub` with
-    `repo`, `revision` and a parquet file for each split.
+    A suite is a mapping whose `source` says where its data comes from. `files`:
+    `folder`, and for each split a file name, or several, of which the first that exists
+    is read; with `pattern`, a folder will do, too. `hub`: `hub` with `repo`, `revision`
+    and a parquet file for each split.
 
-    A task gives `read_file(path)` (or `from_files`), and `from_hub` unless `sources` lacks it.
+    A task gives `read_file(path)` (or `from_files`), and `from_hub` unless `sources`
+    lacks it.
     """
 
     sources: tuple[str, ...] = ("files", "hub")
-    pattern: str | None = None  # of the files in a folder, unless the options of the suite have one
+    # Of the files in a folder, unless the options of the suite have one.
+    pattern: str | None = None
 
     def __init__(self, **suites: Mapping[str, Any]):
         self.suites = suites
 
     def options(self, suite: str) -> SuiteOptions:
-        """The options of a suite. Raises UserError for an unknown suite, and for a source that is not in `sources`."""
+        """The options of a suite.
+
+        Raises UserError for an unknown suite, and for a source that is not in
+        `sources`.
+        """
         if suite not in self.suites:
-            raise UserError(f"suite={suite}: unknown suite. Choose one of: {', '.join(self.suites)}.")
+            suites = ", ".join(self.suites)
+            raise UserError(f"suite={suite}: unknown suite. Choose one of: {suites}.")
         options = SuiteOptions(f"task.data.{suite}", self.suites[suite])
-        source, known = options["source"], ", ".join(self.sources)
+        source = options["source"]
         if source not in self.sources:
-            raise UserError(f"{options.name}.source={source}: unknown source. Choose one of: {known}.")
+            sources = ", ".join(self.sources)
+            raise UserError(
+                f"{options.name}.source={source}: unknown source. "
+                f"Choose one of: {sources}."
+            )
         if source == "hub" and not isinstance(options["hub"], Mapping):
-            raise UserError(f"{options.name}.hub={options['hub']}: give a mapping with repo, revision and files")
+            raise UserError(
+                f"{options.name}.hub={options['hub']}: "
+                "give a mapping with repo, revision and files"
+            )
         return options
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
-        """{"train": [...], "dev": [...], "test": [...]}; `root` is the data folder. Raises UserError."""
+        """{"train": [...], "dev": [...], "test": [...]}.
+
+        `root` is the data folder. Raises UserError.
+        """
         options = self.options(suite)
-        read = self.from_files if options["source"] == "files" else self.from_hub
+        is_files = options["source"] == "files"
+        read = self.from_files if is_files else self.from_hub
         return {split: read(options, split, root) for split in SPLITS}
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
-        """The files that `read` reads, in the order of SPLITS; those of the Hub are downloaded. Raises UserError."""
+        """The files that `read` reads, in the order of SPLITS.
+
+        Files of the Hub are downloaded. Raises UserError.
+        """
         options = self.options(suite)
+        files = []
         if options["source"] == "hub":
             hub = options["hub"]
-            return [hub_file(hub["repo"], hub[split], revision=hub["revision"]) for split in SPLITS if split in hub]
-        splits = [split for split in SPLITS if isinstance(options[split], str | Sequence)]
-        return [path for split in splits for path in self.paths(options, split, root)]
+            for split in SPLITS:
+                if split in hub:
+                    repo = hub["repo"]
+                    file = hub_file(repo, hub[split], revision=hub["revision"])
+                    files.append(file)
+            return files
+        splits = [
+            split for split in SPLITS if isinstance(options[split], str | Sequence)
+        ]
+        for split in splits:
+            files += self.paths(options, split, root)
+        return files
 
-    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Any]:
+    def from_files(
+        self, options: Mapping[str, Any], split: str, root: Path | None
+    ) -> list[Any]:
         """The examples of a split in the data folder. Raises UserError."""
-        return [example for path in self.paths(options, split, root) for example in self.read_file(path)]
+        examples = []
+        for path in self.paths(options, split, root):
+            examples += self.read_file(path)
+        return examples
 
-    def paths(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Path]:
-        """The file of a split in the data folder, or with a pattern the files. Raises UserError."""
-        return data_files(root, options["folder"], options[split], pattern=options.get("pattern", self.pattern))
+    def paths(
+        self, options: Mapping[str, Any], split: str, root: Path | None
+    ) -> list[Path]:
+        """The file of a split in the data folder, or with a pattern the files.
 
-    def from_hub(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Any]:
+        Raises UserError.
+        """
+        pattern = options.get("pattern", self.pattern)
+        return data_files(root, options["folder"], options[split], pattern=pattern)
+
+    def from_hub(
+        self, options: Mapping[str, Any], split: str, root: Path | None
+    ) -> list[Any]:
         """The examples of a split on the Hub. Raises UserError."""
         raise NotImplementedError
 
@@ -101,99 +155,181 @@ class SuiteData:
         return dict(vars(example))
 
     def read_file(self, path: Path) -> list[Any]:
-        """The examples of a file, whose gold may be missing. Raises UserError with file and line."""
+        """The examples of a file, whose gold may be missing.
+
+        Raises UserError with file and line.
+        """
         raise NotImplementedError
 
 
 def as_list(names: Any) -> list[Any]:
     """An option that may have one value or several."""
-    return list(names) if isinstance(names, Sequence) and not isinstance(names, str) else [names]
+    if isinstance(names, Sequence) and not isinstance(names, str):
+        return list(names)
+    return [names]
 
 
-def data_files(root: Path | None, folder: str, names: str | Sequence[str], *, pattern: str | None = None) -> list[Path]:
-    """The first of `names` in `root`/`folder` that exists: a file, or with `pattern` the matching files of a folder.
+def data_files(
+    root: Path | None,
+    folder: str,
+    names: str | Sequence[str],
+    *,
+    pattern: str | None = None,
+) -> list[Path]:
+    """The first of `names` in `root`/`folder` that exists.
 
-    Where the root has none of them, the file that comes with the package. Raises MissingData if that has none either,
-    UserError if the root is not a folder, and where a name would lead out of it (the user's own symbolic links may lead
-    anywhere).
+    A file, or with `pattern` the matching files of a folder. If the root has none of
+    them, the file that comes with the package. Raises MissingData if the package has
+    none either, UserError if the root is not a folder, and where a name would lead out
+    of it (the user's own symbolic links may lead anywhere).
     """
     listed = as_list(names)
-    if not listed or not all(isinstance(name, str) for name in (folder, *listed)):
-        raise UserError(f"{folder}/{names}: not the name of a file. Give one, or several of which one exists.")
-    wanted = f"{folder}/{' or '.join(listed)}"
+    _check_names(folder, listed, names)
+    wanted = " or ".join(listed)
+    advice = f"Set it (or $ELMO_BENCH_DATA) to a folder that has {folder}/{wanted}."
     if root is not None and not Path(root).is_dir():
-        raise UserError(f"data.root={root}: not a folder. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
-    inside = [Path(folder, name) for name in listed]
-    if wrong := [path for path in inside if path.is_absolute() or ".." in path.parts]:
-        raise UserError(f"{wrong[0]}: leads out of data.root. Use a path inside it.")
-    for path in [Path(root) / name for name in inside] if root is not None else []:
-        if path.is_file():
-            return [path]
-        if pattern and path.is_dir():
-            if matching := sorted(file for file in path.rglob(pattern) if file.is_file()):
-                return matching
-            raise UserError(f"{path}: no {pattern} files in this folder. Put them there, or change data.root.")
-    for name, ending in ((name, ending) for name in inside for ending in (".xz", "")):
-        if (shipped := SHIPPED / f"{name}{ending}").is_file():
-            if root is not None and (Path(root) / folder).is_dir():  # a copy of the data, of which a part is missing
-                note(f"not in {folder} of data.root, so the file of the package is read", name)
+        raise UserError(f"data.root={root}: not a folder. {advice}")
+    files = [Path(folder, name) for name in listed]
+    for file in files:
+        if file.is_absolute() or ".." in file.parts:
+            raise UserError(f"{file}: leads out of data.root. Use a path inside it.")
+    if root is not None:
+        for file in files:
+            paths = _files_at(Path(root) / file, pattern)
+            if paths:
+                return paths
+    for file in files:
+        shipped = _shipped(file)
+        if shipped:
+            if root is not None and (Path(root) / folder).is_dir():
+                # A copy of the data, of which a part is missing.
+                missing = f"not in {folder} of data.root"
+                note(f"{missing}, so the file of the package is read", file)
             return [shipped]
     if root is None:
-        raise MissingData(f"data.root is not set. Set it (or $ELMO_BENCH_DATA) to a folder that has {wanted}.")
-    raise MissingData(f"{Path(root) / folder}: {' or '.join(listed)} not found. Put it there, or change data.root.")
+        raise MissingData(f"data.root is not set. {advice}")
+    raise MissingData(
+        f"{Path(root) / folder}: {wanted} not found. Put it there, or change data.root."
+    )
+
+
+def _check_names(folder: Any, listed: Sequence[Any], names: Any) -> None:
+    """Raises UserError unless these are names of files."""
+    if not listed or not all(isinstance(name, str) for name in (folder, *listed)):
+        raise UserError(
+            f"{folder}/{names}: not the name of a file. "
+            "Give one, or several of which one exists."
+        )
+
+
+def _files_at(path: Path, pattern: str | None) -> list[Path]:
+    """The file at a path, or the matching files of a folder; [] if there is none.
+
+    Raises UserError for a folder without such files.
+    """
+    if path.is_file():
+        return [path]
+    if not pattern or not path.is_dir():
+        return []
+    files = sorted(file for file in path.rglob(pattern) if file.is_file())
+    if not files:
+        raise UserError(
+            f"{path}: no {pattern} files in this folder. "
+            "Put them there, or change data.root."
+        )
+    return files
+
+
+def _shipped(file: Path) -> Path | None:
+    """A file that comes with the package."""
+    for ending in (".xz", ""):
+        path = SHIPPED / f"{file}{ending}"
+        if path.is_file():
+            return path
+    return None
 
 
 def data_file(root: Path | None, folder: str, names: str | Sequence[str]) -> Path:
-    """The first of `names` that is a file in `root`/`folder`; raises UserError as `data_files` does."""
+    """The first of `names` that is a file in `root`/`folder`.
+
+    Raises UserError as `data_files` does.
+    """
     return data_files(root, folder, names)[0]
 
 
 def hub_file(repo: str, file: str, *, revision: str) -> Path:
-    """A file of a data set repository, downloaded once to the Hub's own cache. Raises UserError.
+    """A file of a data set repository, downloaded once to the Hub's own cache.
 
-    `$HF_ENDPOINT` and the other variables of huggingface_hub apply.
+    `$HF_ENDPOINT` and the other variables of huggingface_hub apply. Raises UserError.
     """
-    from huggingface_hub import hf_hub_download  # costs over a second, and most runs download nothing
+    # Costs over a second, and most runs download nothing.
+    from huggingface_hub import hf_hub_download
 
-    where: Any = {"repo_type": "dataset", "revision": revision, "endpoint": os.environ.get("HF_ENDPOINT") or None}
     with hub_errors(f"{repo}@{revision}/{file}"):
-        return Path(hf_hub_download(repo, file, local_files_only=offline(), **where))
+        path = hf_hub_download(
+            repo,
+            file,
+            repo_type="dataset",
+            revision=revision,
+            endpoint=os.environ.get("HF_ENDPOINT") or None,
+            local_files_only=offline(),
+        )
+        return Path(path)
 
 
 @contextmanager
 def hub_errors(where: str) -> Iterator[None]:
-    """Raise the errors of huggingface_hub as a UserError of one line that begins with `where`."""
+    """Raise the errors of huggingface_hub as a UserError.
+
+    It is one line that begins with `where`.
+    """
     from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
     try:
         yield
-    except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:  # ValueError: no name of a repository or file
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
-        raise UserError(f"{where}: not on the Hub, or no network ({reason}). Use your own files instead.") from None
+    # ValueError: no name of a repository or file.
+    except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:
+        lines = str(error).strip().splitlines()
+        reason = lines[0] if lines else type(error).__name__
+        raise UserError(
+            f"{where}: not on the Hub, or no network ({reason.rstrip('.')}). "
+            "Use your own files instead."
+        ) from None
 
 
 def check_texts(cells: Sequence[Any], where: str) -> None:
     """Raise UserError unless these cells of a table hold text, which may be empty."""
-    if wrong := [cell for cell in cells if not isinstance(cell, str)]:
-        raise UserError(f"{where} has {wrong[0]!r:.60} where text belongs. Use your own files instead.")
+    for cell in cells:
+        if not isinstance(cell, str):
+            raise UserError(
+                f"{where} has {cell!r:.60} where text belongs. "
+                "Use your own files instead."
+            )
 
 
 @reader
 def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
-    """A parquet file of a data set repository as a table; no code from the Hub runs. Raises UserError."""
+    """A parquet file of a data set repository as a table.
+
+    No code from the Hub runs. Raises UserError.
+    """
     import datasets  # costs over a second
 
     path = hub_file(repo, file, revision=revision)
-    with reading(f"{repo}@{revision}/{file}", "a parquet file", f"Delete {path} and start again."):
+    where = f"{repo}@{revision}/{file}"
+    with reading(where, "a parquet file", f"Delete {path} and start again."):
         table = datasets.Dataset.from_parquet(str(path))
-        table.data.validate(full=True)  # texts are UTF-8; otherwise that would show when they are used
+        # Texts are UTF-8; otherwise that would show when they are used.
+        table.data.validate(full=True)
     return table
 
 
 def own_suite(file: str | None, train: str | None) -> str:
-    """The name of a suite of the user's own data: of the file, the folder or the repository, without its ending.
+    """The name of a suite of the user's own data.
 
-    A file of a folder that is named after its split (`reviews/train.csv`) has the name of the folder.
+    The name of the file, the folder or the repository, without its ending. A file of a
+    folder that is named after its split (`reviews/train.csv`) has the name of the
+    folder.
     """
     if file is not None and str(file).startswith("hub:"):
         name = str(file).removeprefix("hub:").strip("/").replace("/", ".")

@@ -1,6 +1,7 @@
 """`elmo-bench check RECORD [--gold FILE]`: whether a record from elsewhere is whole, and what its predictions score."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,14 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.cli import parser
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.ledger.outcomes import AGREES, formula
-from elmo_bench.spec.names import task_class
+from elmo_bench.ledger.outcomes import AGREES
+from elmo_bench.spec.names import metric_of, task_class
 from elmo_bench.spec.run_spec import RunSpec
 
-OK, WRONG = "ok    ", "WRONG "  # begin the lines
-EPILOG = """Checked are the schema, the hash, whether the outcomes of the items add up to the scores, and the scores of
-the predictions, if they were kept (predictions=true). Of a ledger, all files that tables leave out are listed."""
+OK, WRONG, UNKNOWN = "ok    ", "WRONG ", "not checked: "  # begin the lines
+NOT_HERE = "task {} is not installed here. Give its folder: --include FOLDER."
+EPILOG = """Checked are the schema, the hash, whether every score follows from the outcomes of the items, and what
+the predictions score, if they were kept (predictions=true). Of a ledger, all files that tables leave out are listed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -37,12 +39,13 @@ def _ledger(root: Path) -> Iterator[str]:
     from elmo_bench.reporting.frame import runs as frame_of
     from elmo_bench.reporting.remarks import left_out
 
-    read = ledger.read_all(root, sums=True)
+    read = ledger.read_all(root, metrics=metric_of)
     if not (read.records or read.problems) and any(root.iterdir()):
         raise UserError(f"{root}: no run in it. Give the folder of the records, or one record.")
     runs = [RunPaths.of(root, record) for record in read.records]
     problems = [*read.problems, *left_out(frame_of(root, read.records))]
-    for run in runs:
+    strange = [run for run in runs if metric_of(run.task) is None]
+    for run in strange:
         try:
             ledger.read_outcomes(run)
         except UserError as error:
@@ -52,6 +55,8 @@ def _ledger(root: Path) -> Iterator[str]:
         if not any(problem.startswith(f"{path}:") for problem in read.problems):
             problems.append(f"{path}: not where a run of a ledger is, so no table has it. Move it, or remove it.")
     yield f"{OK}{len(read.records):,} records"
+    for task, count in Counter(run.task for run in strange).items():
+        yield f"{UNKNOWN}scores of {count:,} records: {NOT_HERE.format(task)}"
     yield from (f"{WRONG}{problem}" for problem in problems)
 
 
@@ -66,7 +71,7 @@ def _record(path: Path, gold: Path | None) -> Iterator[str]:
     paths = RunPaths.of(path.parents[4] if len(path.parents) > 4 else path.parent, record)
     if paths.record != path:
         raise UserError(f"{path}: belongs at {'/'.join(paths.record.parts[-5:])} of a ledger. Put it there.")
-    problems = ledger.read_all(paths.ledger, (paths.suite, paths.task), sums=True).problems
+    problems = ledger.read_all(paths.ledger, (paths.suite, paths.task), metrics=metric_of).problems
     original = f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy"
     wrong = [problem for problem in problems if problem.startswith(f"{path}: ") or problem.endswith(original)]
     yield from _about(record)
@@ -92,13 +97,11 @@ def _about(record: Record) -> Iterator[str]:
 
 
 def _outcomes(record: Record, paths: RunPaths) -> str:
-    """What `read_all` summed without a problem. Raises UserError if the outcomes cannot be read."""
+    """What `read_all` checked without a problem. Raises UserError if the outcomes cannot be read."""
     ledger.read_outcomes(paths)
-    try:
-        formula(record["formula"], record["spec"]["task"])
-    except UserError as error:
-        return f"{OK}{error}"
-    return f"{OK}outcomes of the items on dev and test add up to the scores and counts"
+    if metric_of(task := record["spec"]["task"]) is None:
+        return f"{UNKNOWN}scores: {NOT_HERE.format(task)}"
+    return f"{OK}outcomes of the items on dev and test add up to all scores"
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:

@@ -13,13 +13,14 @@ from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.formats import SEEN, gain_formats, shown_conclusion, words
-from elmo_bench.reporting.frame import runs, shown, systems
-from elmo_bench.reporting.names import NOT_CONVERGED, counted, in_paper_order
+from elmo_bench.reporting.frame import runs, shown, summary, systems
+from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED, counted, in_paper_order
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.remarks import left_out, remarks
-from elmo_bench.reporting.significance import Difference, summarise
+from elmo_bench.reporting.significance import Difference
 from elmo_bench.reporting.tables import lines_of, make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.names import metric_of
 
 POINTS = 2.0  # a difference that most people would like to see
 CHANGED = "an encoder with changes of encoder.*, once for each: --encoder elmo encoder.precision=bfloat16"
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     encoders = _encoders(options)
     check_exists(options.ledger)
-    read = read_all(options.ledger, [options.suite] if options.suite else (), sums=True)
+    read = read_all(options.ledger, [options.suite] if options.suite else (), metrics=metric_of)
     frame = runs(options.ledger, read.records)
     print_problems("compare", [*read.problems, *left_out(frame), *remarks(frame)])
     _check_suite(options, frame)
@@ -174,7 +175,7 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     for rank in ordered.itertuples():
         cells = [rank.name]
         for system in chosen[chosen.encoder_label == rank.name].itertuples():
-            cells.append(f"{summarise(system.test_scores)} {system.mark}".strip())
+            cells.append(f"{summary(system, 'test')} {system.mark}".strip())
         body.append([*cells, f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"])
     print(f"test scores, {where}; intervals of ranks by the tests of all pairs on all tasks (Holm):\n")
     print(fitted(["encoder", *tasks, "mean rank", "95 % interval"], body))
@@ -189,8 +190,11 @@ def _print_notes(notes: Sequence[str], chosen: pd.DataFrame, comparisons: pd.Dat
     own_data = {row.hash for row in chosen.itertuples() if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
     notes.extend(power([difference for difference in differences if difference is not None]))
-    if not comparisons.both_converged.all():
+    marks = set(chosen["mark"])
+    if DAGGER in marks:
         notes.append(NOT_CONVERGED)
+    if NOT_CHECKED in marks:
+        notes.append(UNCHECKED)
     for note in notes:
         print(f"\n{note}")
 

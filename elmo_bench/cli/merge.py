@@ -6,6 +6,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger.merge import merge
+from elmo_bench.spec.names import metric_of
 
 
 def main(arguments: list[str]) -> int:
@@ -22,7 +23,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{options.source}: no such folder. Give the folder of a ledger.")
     if options.source.resolve() == options.into.resolve():
         raise UserError(f"{options.source}: the same ledger as --into. Give two different ones.")
-    merged = merge(options.source, options.into)
+    merged = merge(options.source, options.into, metric_of)
     if not any(vars(merged).values()):
         raise UserError(f"{options.source}: no run in it. Give the folder of a ledger, such as results/runs.")
     print_problems("merge", [*merged.conflicts, *merged.problems])

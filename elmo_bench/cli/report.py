@@ -9,6 +9,7 @@ from elmo_bench.cli import parser
 from elmo_bench.ledger import Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
 from elmo_bench.reporting.console import LEDGER, report_folder
+from elmo_bench.spec.names import metric_of
 
 
 def main(arguments: list[str]) -> int:
@@ -76,7 +77,7 @@ def _cost_folder(options: argparse.Namespace) -> Path:
 def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     """The records of these suites, after a line on stderr for each file that was skipped."""
     check_exists(ledger)
-    read = read_all(ledger, sums=True)
+    read = read_all(ledger, metrics=metric_of)
     print_problems("report", read.problems)
     present = {record["spec"]["suite"] for record in read.records}
     if not present and any(ledger.iterdir()):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import table_of
 from elmo_bench.cli import parser
 from elmo_bench.spec.names import task_class
 
@@ -20,5 +21,5 @@ def main(arguments: list[str]) -> int:
     if len(given.files) != len(metric.files):
         raise UserError(f"{given.task}: give {len(metric.files)} file(s): {' '.join(metric.files)}")
     scores = metric.score_files(*given.files)
-    print(json.dumps(scores) if given.json else metric.table(scores))
+    print(json.dumps(scores) if given.json else table_of(metric, scores))
     return 0

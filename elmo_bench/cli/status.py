@@ -8,7 +8,8 @@ from elmo_bench.cli import parser
 from elmo_bench.reporting.console import LEDGER, fitted
 from elmo_bench.reporting.names import distinct_name
 from elmo_bench.reporting.published import published
-from elmo_bench.runner.sweep import STATES, LedgerState, RunState, plan
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.states import STATES, LedgerState, RunState
 from elmo_bench.spec.options import spelled
 
 

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from elmo_bench.base.errors import plain
+from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser
+from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
+from elmo_bench.ledger import RunPaths, read_record_at
 from elmo_bench.reporting.console import already, outcome, overviews
-from elmo_bench.runner.sweep import LedgerState, Plan, RunState, plan, run_sweep
+from elmo_bench.runner.plan import Plan, plan
+from elmo_bench.runner.states import LedgerState, RunState
+from elmo_bench.runner.sweep import run_sweep
+from elmo_bench.spec.names import metric_of
 
 
 def main(arguments: list[str]) -> int:
@@ -29,7 +34,8 @@ def main(arguments: list[str]) -> int:
     try:
         print(_start(planned), flush=True)
         with progress("sweep", len(planned.runs)) as meter:
-            for result in run_sweep(planned, meter):
+            for ended in run_sweep(planned, entry, meter):
+                result = _checked(ended, planned.ledger)
                 results.append(result)
                 print(f"{result.run.title}: {_outcome(result, planned.ledger)}", flush=True)
                 meter.skip() if result.state == "skipped" else meter.advance()
@@ -49,6 +55,16 @@ def _start(planned: Plan) -> str:
     todo = sum(each.state != "done" for each in states)
     left = f"; {time_left(states, ledger, min(todo, planned.workers or 1))}" if todo else ""
     return f"{len(states)} runs, {len(states) - todo} of them done{left}"
+
+
+def _checked(result: RunState, ledger: Path) -> RunState:
+    """The result, whose scores are about to be shown: failed if its record does not pass the check."""
+    if result.record is not None:
+        try:
+            read_record_at(RunPaths.of(ledger, result.record), metrics=metric_of)
+        except UserError as error:
+            return RunState(result.run, "failed", note=str(error), code=2)
+    return result
 
 
 def _outcome(result: RunState, ledger: Path) -> str:

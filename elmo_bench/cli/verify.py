@@ -9,9 +9,10 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.frame import rows_where, runs, shown, systems
-from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.names import BASELINE, UNCHECKED
 from elmo_bench.reporting.significance import Difference, Summary, Variance, summarise
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
+from elmo_bench.spec.names import metric_of
 
 FIRST = "elmo-bench sweep task={} encoder={} suite=paper size=paper seed=0,1,2,3,4"
 PRINTED_SEEDS = 5  # of the paper's standard deviations
@@ -31,7 +32,7 @@ def main(arguments: list[str]) -> int:
     if (printed := experiment.paper.get(options.task)) is None:
         raise UserError(f"{options.task}: the paper has no figure of it. Give one of: {', '.join(experiment.paper)}.")
     check_exists(options.ledger)
-    read = read_all(options.ledger, ("paper", options.task), sums=True)
+    read = read_all(options.ledger, ("paper", options.task), metrics=metric_of)
     print_problems("verify", read.problems)
     below = []
     frame = shown(runs(options.ledger, read.records))
@@ -56,6 +57,8 @@ def _system(frame: pd.DataFrame, task: str, encoder: str) -> Any:
     found = []
     for system in table.itertuples():
         if system.size == "paper" and not system.label and system.n > 1:
+            if not system.checked:
+                raise UserError(f"{task}: {UNCHECKED}")
             return system
         changes = f", {system.label}" if system.label else ""
         found.append(f"{system.n} of size={system.size}{changes}")

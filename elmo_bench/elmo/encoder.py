@@ -1,10 +1,12 @@
 """`ElmoEncoder`: tokenised sentences in, the frozen biLM's layers [L, T, 2P] out.
 
-A sentence passes through this file, `batches.py` (sorting), `frozen.py` (words to vectors) and `kernels/` (network).
+A sentence passes through this file, `batches.py` (sorting), `frozen.py` (words to
+vectors) and `kernels/` (network).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -14,30 +16,44 @@ from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import parallel_map
-from elmo_bench.elmo.batches import check_tokens, keep, layers_of_words, started, zero_states
+from elmo_bench.elmo.batches import (
+    check_tokens,
+    keep,
+    layers_of_words,
+    started,
+    zero_states,
+)
 from elmo_bench.elmo.export import Shareable
 from elmo_bench.elmo.frozen import WordVectors, described, device_named, frozen, moved
 from elmo_bench.elmo.kernels import fastest
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import locate
+from elmo_bench.elmo.tfhub import named_outputs, split
 from elmo_bench.elmo.weights import load_files
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.batch import by_length, pools
 from elmo_bench.text.chars import SENTENCE_END, SENTENCE_START, words_ids
 from elmo_bench.text.vocabulary import LONGEST_WORD
 
-START, END = (SENTENCE_START,), (SENTENCE_END,)
-# Sentences and tokens, at most, of a pool that goes through the network together. A GPU is as fast with a wider one.
-CPU_POOL, GPU_POOL = (128, 4096), (1024, 32768)
+START = (SENTENCE_START,)
+END = (SENTENCE_END,)
+# Sentences and tokens, at most, of a pool that goes through the network together. A GPU
+# is as fast with a wider one.
+CPU_POOL = (128, 4096)
+GPU_POOL = (1024, 32768)
 FEWEST = 32  # sentences; a smaller pool is not split for the sake of another core
 
 
 class ElmoEncoder(Shareable):
-    """A biLM as an `Encoder` (see encoders/__init__.py): `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
+    """A biLM as an `Encoder` (see encoders/__init__.py).
 
-    Every sentence starts from zero states, so its vectors depend on nothing else. With `stateful=True` sentence i of a
-    call starts where sentence i of the call before ended, as in bilm-tf.
-    precision: float32 (the published numbers), or the faster bfloat16, int8 (on a CPU) or tf32 (on a GPU).
+    `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
+
+    Every sentence starts from zero states, so its vectors depend on nothing else. With
+    `stateful=True` sentence i of a call starts where sentence i of the call before
+    ended, as in bilm-tf.
+    precision: float32 (the published numbers), or the faster bfloat16, int8 (on a CPU)
+    or tf32 (on a GPU).
     """
 
     def __init__(
@@ -49,18 +65,24 @@ class ElmoEncoder(Shareable):
         device: str = "cpu",
         precision: str = "float32",
     ):
-        """`weights`: a name, folder, file, address or repository (see `pretrained.locate`).
+        """`weights`: a name, folder, file, address or repository.
 
-        `options`: the options.json if it is not next to the weights; then both are paths or addresses.
+        See `pretrained.locate`. `options`: the options.json if it is not next to the
+        weights; then both are paths or addresses.
         """
-        self.files, self.name = locate(weights, options), weights
-        self._start(*load_files(*self.files), stateful=stateful, device=device, precision=precision)
+        self.name = weights
+        self.files = locate(weights, options)
+        bilm, checksum = load_files(*self.files)
+        self._start(
+            bilm, checksum, stateful=stateful, device=device, precision=precision
+        )
 
     @classmethod
     def of(cls, bilm: BiLM, source: str, **options: Any) -> Self:
-        """An encoder of a biLM in memory; `source` is its checksum. It has no files, so it cannot be saved.
+        """An encoder of a biLM in memory; `source` is its checksum.
 
-        Options as above, and `ids`: turns words, in the form that they come in, into character ids [N, C].
+        It has no files, so it cannot be saved. Options as above, and `ids`: turns
+        words, in the form that they come in, into character ids [N, C].
         """
         encoder = cls.__new__(cls)
         encoder.name = source
@@ -77,19 +99,28 @@ class ElmoEncoder(Shareable):
         precision: str = "float32",
         ids: Callable[[Sequence[Any]], np.ndarray] = words_ids,
     ) -> None:
-        self.bilm, self.source, self.stateful, self.precision, self.ids = bilm, source, stateful, precision, ids
+        self.bilm = bilm
+        self.source = source
+        self.stateful = stateful
+        self.precision = precision
+        self.ids = ids
         self.checksum = source if precision == "float32" else f"{source} {precision}"
-        self.layers, self.dim = 1 + bilm.options.layers, 2 * bilm.options.projection_dim
+        self.layers = 1 + bilm.options.layers
+        self.dim = 2 * bilm.options.projection_dim
         self.parameters = sum(parameter.numel() for parameter in bilm.parameters())
-        self._kept: list[State] = []  # states after the last call
+        self._last_states: list[State] = []  # after the last call
         self.to(device_named(device))
 
     def to(self, device: str | torch.device) -> None:
         """Run on this device from now on. Remembered words are forgotten."""
         self.device = device = torch.device(device)
         self.network = fastest(self.bilm, precision=self.precision, device=str(device))
-        dim = self.bilm.options.projection_dim
-        self.vectors = WordVectors(self.network.characters, self.ids, dim=dim, device=device)
+        self.vectors = WordVectors(
+            self.network.characters,
+            self.ids,
+            dim=self.bilm.options.projection_dim,
+            device=device,
+        )
         self._after_markers: list[State] | None = None
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
@@ -99,7 +130,10 @@ class ElmoEncoder(Shareable):
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("network", "vectors")}
+        state = self.__dict__.copy()
+        for name in ("network", "vectors"):
+            state.pop(name, None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -109,107 +143,150 @@ class ElmoEncoder(Shareable):
         return described(self, self.name)
 
     @frozen
-    def encode(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> list[Tensor]:
-        """The layers of each sentence, float32 [L, T, D] on the encoder's device; with `markers`, from `<S>` to `</S>`.
+    def encode(
+        self, sentences: Sequence[Sequence[str]], *, markers: bool = False
+    ) -> list[Tensor]:
+        """The layers of each sentence, float32 [L, T, D] on the encoder's device.
 
-        Layer 0 is the character vector twice; every other layer is [forward; backward]. A stateful encoder takes the
-        sentences as the rows of one batch; otherwise there may be as many as memory can hold the results of. Results
-        share memory: `clone()` the few that you keep of many. Raises UserError for a sentence that is not a
-        list of strings.
+        With `markers`, from `<S>` to `</S>`. Layer 0 is the character vector twice;
+        every other layer is [forward; backward].
+
+        A stateful encoder takes the sentences as the rows of one batch; otherwise there
+        may be as many as memory can hold the results of. Results share memory:
+        `clone()` the few that you keep of many. Raises UserError for a sentence that is
+        not a list of strings.
         """
         sentences = check_tokens(sentences, "encode")
+        if not sentences:
+            return []
         if self.stateful:
-            return self._encode_pool(sentences, markers=markers) if sentences else []
-        results: list[Tensor] = [torch.empty(0)] * len(sentences)
-        lengths = [len(sentence) for sentence in sentences]
-        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
-        rows, tokens = CPU_POOL if self.device.type == "cpu" else GPU_POOL
-        size = max(FEWEST, min(rows, math.ceil(len(sentences) / threads)))
-        work = list(pools(by_length(lengths), lengths, size=size, tokens=tokens))[::-1]  # the longest first
+            return self._encode_pool(sentences, markers=markers)
 
         def encode_pool(pool: list[int]) -> list[Tensor]:
             return self._encode_pool([sentences[row] for row in pool], markers=markers)
 
-        for start in range(0, len(work), 8 * threads):
-            some = work[start : start + 8 * threads]
-            parallel = threads > 1 and len(some) > 1
-            if parallel:  # compute what the threads then only read
-                words = {word[:LONGEST_WORD] for pool in some for row in pool for word in sentences[row]}
-                self.vectors(list(words | {*START, *END}))
-                self._start_after_markers(1)
-            for pool, of_pool in zip(some, (parallel_map if parallel else map)(encode_pool, some), strict=True):
-                for row, layers in zip(pool, of_pool, strict=True):
+        results = [torch.empty(0)] * len(sentences)
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        work = self._pools(sentences, threads)
+        at_once = 8 * threads
+        for start in range(0, len(work), at_once):
+            some = work[start : start + at_once]
+            encoded: Iterable[list[Tensor]]
+            if threads > 1 and len(some) > 1:
+                rows = chain.from_iterable(some)
+                self._compute_shared([sentences[row] for row in rows])
+                encoded = parallel_map(encode_pool, some)
+            else:
+                encoded = map(encode_pool, some)
+            for pool, layers_of_pool in zip(some, encoded, strict=True):
+                for row, layers in zip(pool, layers_of_pool, strict=True):
                     results[row] = layers
         return results
 
+    def _pools(
+        self, sentences: Sequence[Sequence[str]], threads: int
+    ) -> list[list[int]]:
+        """The numbers of sentences that are computed together, the longest first."""
+        lengths = [len(sentence) for sentence in sentences]
+        rows, tokens = CPU_POOL if self.device.type == "cpu" else GPU_POOL
+        share = math.ceil(len(sentences) / threads)
+        size = max(FEWEST, min(rows, share))
+        by_rising_length = [
+            *pools(by_length(lengths), lengths, size=size, tokens=tokens)
+        ]
+        return by_rising_length[::-1]
+
+    def _compute_shared(self, sentences: Iterable[Sequence[str]]) -> None:
+        """Compute what the threads then only read."""
+        words = {*START, *END}
+        for sentence in sentences:
+            words.update(word[:LONGEST_WORD] for word in sentence)
+        self.vectors(list(words))
+        self._start_after_markers(1)
+
     @frozen
-    def _encode_pool(self, sentences: Sequence[Sequence[str]], *, markers: bool) -> list[Tensor]:
+    def _encode_pool(
+        self, sentences: Sequence[Sequence[str]], *, markers: bool
+    ) -> list[Tensor]:
         layers, lengths = self.batch(sentences, markers=markers)  # BLTD
-        rows = layers.transpose(1, 2).flatten(0, 2)  # in the order B, T, L
-        numbers = torch.arange(len(rows)).view(len(lengths), -1, self.layers).transpose(1, 2)  # BLT
-        inside = torch.arange(layers.shape[2]) < torch.tensor(lengths)[:, None, None]
-        [kept] = moved(rows.device, numbers[inside.expand_as(numbers)])  # one copy for all: a GPU would do thousands
-        parts = functional.embedding(kept, rows).float().split([self.layers * length for length in lengths])
+        rows = layers.transpose(1, 2).flatten(0, 2)  # (B T L)D
+        numbers = torch.arange(len(rows)).view(len(lengths), -1, self.layers)  # BTL
+        numbers = numbers.transpose(1, 2)  # BLT
+        steps = torch.arange(layers.shape[2])
+        inside = steps < torch.tensor(lengths)[:, None, None]
+        # One copy for all sentences: a GPU would do thousands.
+        [chosen] = moved(rows.device, numbers[inside.expand_as(numbers)])
+        vectors = functional.embedding(chosen, rows).float()
+        parts = vectors.split([self.layers * length for length in lengths])
         return [part.view(self.layers, -1, self.dim) for part in parts]
 
     @frozen
-    def batch(self, sentences: Sequence[Sequence[str]], *, markers: bool = False) -> tuple[Tensor, list[int]]:
-        """Layers [B, L, T, D] of one batch on the encoder's device, valid up to the lengths."""
+    def batch(
+        self, sentences: Sequence[Sequence[str]], *, markers: bool = False
+    ) -> tuple[Tensor, list[int]]:
+        """Layers [B, L, T, D] of one batch on the encoder's device.
+
+        They are valid up to the lengths.
+        """
         marked = markers or self.stateful
-        words = [(*START, *sentence, *END) for sentence in sentences] if marked else sentences
+        rows = len(sentences)
+        if marked:
+            sentences = [(*START, *sentence, *END) for sentence in sentences]
 
         def start(vectors: Tensor) -> list[State]:
             if marked:
-                return started(self._kept, self.bilm.options, len(words), vectors)
-            return self._start_after_markers(len(words))
+                return started(self._last_states, self.bilm.options, rows, vectors)
+            return self._start_after_markers(rows)
 
-        def vectors(words: Sequence[Any]) -> Tensor:  # cut, since 48 bytes count and the word is remembered
+        def vectors(words: Sequence[Any]) -> Tensor:
+            # Cut, since 48 bytes count and the word is remembered.
             return self.vectors([word[:LONGEST_WORD] for word in words])
 
-        layers, lengths, last = layers_of_words(self.network, vectors, words, start)
+        layers, lengths, last = layers_of_words(self.network, vectors, sentences, start)
         if self.stateful:
-            self._kept = keep(self._kept, last)
-            if not markers:
-                return layers[:, :, 1:-1], [length - 2 for length in lengths]
+            self._last_states = keep(self._last_states, last)
+        if marked and not markers:
+            return layers[:, :, 1:-1], [length - 2 for length in lengths]
         return layers, lengths
 
     def _start_after_markers(self, rows: int) -> list[State]:
-        """The states of sentences without markers, whose layers nobody reads: after `<S>`, backward after `</S>`."""
+        """The states that sentences without markers start from.
+
+        The states after `<S>`, backward after `</S>`, whose layers nobody reads.
+        """
         if self._after_markers is None:
             vectors = self.vectors([*START, *END])
             words = torch.tensor([1, 2], device=vectors.device)[:, None, None]  # 2TB
             zeros = zero_states(self.bilm.options, 1, vectors)
-            self._after_markers = self.network.contextual(vectors, words, zeros, [1])[1]
-        return [(h.expand(-1, rows, -1), c.expand(-1, rows, -1)) for h, c in self._after_markers]
+            _, states = self.network.contextual(vectors, words, zeros, [1])
+            self._after_markers = states
+        return [
+            (h.expand(-1, rows, -1), c.expand(-1, rows, -1))
+            for h, c in self._after_markers
+        ]
 
-    def outputs(self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None) -> dict[str, Tensor]:
-        """One batch under the names of the TF-Hub module `google/elmo`, float32, padded with zeros.
+    def outputs(
+        self, sentences: Sequence[str | Sequence[str]], *, mix: ScalarMix | None = None
+    ) -> dict[str, Tensor]:
+        """One batch under the names of the TF-Hub module `google/elmo`.
 
-        Sentences are lists of tokens, or strings to be split on spaces (the module's signature `default`).
-        word_emb [B, T, P]; lstm_outputs1, … [B, T, 2P]; elmo [B, T, 2P], the layers' mean, or their `mix`, which
-        gradients reach; default [B, 2P], the mean of elmo over the tokens; mask, bool [B, T]; lengths, int64 [B].
+        float32, padded with zeros. Sentences are lists of tokens, or strings to be
+        split on spaces (the module's signature `default`).
+
+        word_emb [B, T, P]; lstm_outputs1, … [B, T, 2P]; elmo [B, T, 2P], the layers'
+        mean, or their `mix`, which gradients reach; default [B, 2P], the mean of elmo
+        over the tokens; mask, bool [B, T]; lengths, int64 [B].
         """
         if isinstance(sentences, str):
             raise UserError(
-                f"outputs: a string, expected a list of sentences. For one sentence give [{sentences[:20]!r}]."
+                "outputs: a string, expected a list of sentences. For one sentence "
+                f"give [{sentences[:20]!r}]."
             )
-        split = [
-            [token for token in sentence.split(" ") if token] if isinstance(sentence, str) else sentence
-            for sentence in sentences
-        ]
-        check_tokens(split, "outputs")
-        none: tuple[Tensor, list[int]] = torch.zeros(0, self.layers, 0, self.dim, device=self.device), []
-        layers, lengths = self.batch(split) if split else none
-        sizes = torch.tensor(lengths, dtype=torch.int64, device=layers.device)
-        mask = torch.arange(layers.shape[2], device=layers.device) < sizes[:, None]  # BT
-        layers = torch.where(mask[:, None, :, None], layers.float(), 0)
-        elmo = layers.mean(dim=1) if mix is None else torch.where(mask[..., None], mix(layers, mask), 0)  # BT(2P)
-        first, *others = layers.unbind(1)
-        return {
-            "word_emb": first[..., : first.shape[2] // 2],
-            **{f"lstm_outputs{number}": layer for number, layer in enumerate(others, start=1)},
-            "elmo": elmo,
-            "default": elmo.sum(dim=1) / sizes.clamp(min=1)[:, None],
-            "mask": mask,
-            "lengths": sizes,
-        }
+        tokenised = [split(sentence) for sentence in sentences]
+        check_tokens(tokenised, "outputs")
+        if tokenised:
+            layers, lengths = self.batch(tokenised)
+        else:
+            layers = torch.zeros(0, self.layers, 0, self.dim, device=self.device)
+            lengths = []
+        return named_outputs(layers, lengths, mix)

@@ -17,15 +17,22 @@ DEEPEST = 64  # layers
 MOST = 2**30  # numbers of all its weights; the largest published model has 94 million
 Size = Annotated[int, Field(ge=1, le=2**16)]  # the largest published model has 4096
 Width = Annotated[int, Field(ge=1, le=WORD_LENGTH)]
+Filter = tuple[Width, Size]  # width in characters, number of filters
+Filters = Annotated[
+    tuple[Filter, ...],
+    Field(min_length=1, max_length=WORD_LENGTH),
+]
 Clip = Annotated[float, Field(gt=0)]
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(strict=True))
 class BiLMOptions:
-    """The numbers that shape the network (Peters et al. 2018, section 3.4; bilm-tf)."""
+    """The numbers that shape the network.
 
-    # (width in characters, number of filters)
-    filters: Annotated[tuple[tuple[Width, Size], ...], Field(min_length=1, max_length=WORD_LENGTH)]
+    Source: Peters et al. 2018, section 3.4; bilm-tf.
+    """
+
+    filters: Filters
     character_dim: Size
     highways: Annotated[int, Field(ge=0, le=DEEPEST)]
     activation: Literal["relu", "tanh"]  # after the convolutions
@@ -38,9 +45,14 @@ class BiLMOptions:
     @property
     def numbers(self) -> int:
         """About how many numbers the network has, counting its matrices."""
-        wide, cells = sum(count for _, count in self.filters), self.lstm_dim * self.projection_dim
-        characters = self.character_dim * (CHARACTERS + sum(width * count for width, count in self.filters))
-        return characters + wide * (2 * self.highways * wide + self.projection_dim) + 18 * self.layers * cells
+        features = sum(count for _, count in self.filters)
+        windows = sum(width * count for width, count in self.filters)
+        characters = self.character_dim * (CHARACTERS + windows)
+        highways = 2 * self.highways * features * features
+        projection = features * self.projection_dim
+        # Of each direction: the gates' weight 2P(4H), and the projection HP.
+        lstm = 2 * 9 * self.lstm_dim * self.projection_dim
+        return characters + highways + projection + self.layers * lstm
 
     def to_json(self) -> dict[str, Any]:
         """The published schema."""
@@ -66,42 +78,73 @@ class BiLMOptions:
     @classmethod
     @reader
     def from_file(cls, path: Path) -> "BiLMOptions":
-        """Read and check an `options.json`. Raises UserError with the file and the wrong key."""
+        """Read and check an `options.json`.
+
+        Raises UserError with the file and the wrong key.
+        """
         return cls.from_json(read_json(path, max_bytes=MAX_BYTES), path)
 
     @classmethod
     def from_json(cls, options: Any, where: Path | str) -> "BiLMOptions":
-        """From the published schema. Raises UserError, which begins with `where`, if this encoder cannot compute it."""
+        """From the published schema.
+
+        Raises UserError, which begins with `where`, if this encoder cannot compute it.
+        """
         try:
-            cnn, lstm = options["char_cnn"], options["lstm"]
-            required = {
-                "char_cnn.n_characters": (cnn["n_characters"], CHARACTERS),
-                "char_cnn.max_characters_per_token": (cnn["max_characters_per_token"], WORD_LENGTH),
-                "lstm.use_skip_connections": (lstm["use_skip_connections"], True),
-            }
-            for key, (given, wanted) in required.items():
-                if given != wanted:
-                    hint = " (261 is for training; set 262)" if given == CHARACTERS - 1 else ""
-                    raise ValueError(f"{key} is {given!r:.60}, expected {wanted}{hint}")
-            made = cls(
-                filters=tuple(map(tuple, cnn["filters"])),
-                character_dim=cnn["embedding"]["dim"],
-                highways=cnn["n_highway"],
-                activation=cnn["activation"],
-                lstm_dim=lstm["dim"],
-                projection_dim=lstm["projection_dim"],
-                layers=lstm["n_layers"],
-                cell_clip=lstm["cell_clip"],
-                projection_clip=lstm["proj_clip"],
-            )
-            if (numbers := made.numbers) > MOST:
-                raise ValueError(f"a network of {numbers:,} numbers, and at most {MOST:,} are read")
-            return made
+            _check_fixed(options)
+            shape = cls._from_published(options)
+            _check_size(shape)
+            return shape
         except ValidationError as error:
             wrong = error.errors()[0]
             name = ".".join(map(str, wrong["loc"]))
-            raise UserError(f"{where}: {name} is {wrong['input']!r:.60}. {wrong['msg']}.") from None
+            raise UserError(
+                f"{where}: {name} is {wrong['input']!r:.60}. {wrong['msg']}."
+            ) from None
         except KeyError as error:
-            raise UserError(f"{where}: the key {error} is missing. Give the options.json of a biLM.") from None
+            raise UserError(
+                f"{where}: the key {error} is missing. Give the options.json of a biLM."
+            ) from None
         except (TypeError, ValueError) as error:
             raise UserError(f"{where}: {error}") from None
+
+    @classmethod
+    def _from_published(cls, options: Any) -> "BiLMOptions":
+        """Raises ValidationError, or KeyError or TypeError if a key is missing."""
+        cnn = options["char_cnn"]
+        lstm = options["lstm"]
+        return cls(
+            filters=tuple(map(tuple, cnn["filters"])),
+            character_dim=cnn["embedding"]["dim"],
+            highways=cnn["n_highway"],
+            activation=cnn["activation"],
+            lstm_dim=lstm["dim"],
+            projection_dim=lstm["projection_dim"],
+            layers=lstm["n_layers"],
+            cell_clip=lstm["cell_clip"],
+            projection_clip=lstm["proj_clip"],
+        )
+
+
+def _check_fixed(options: Any) -> None:
+    """Raise ValueError for a setting that has one value here, KeyError if it lacks."""
+    cnn = options["char_cnn"]
+    lstm = options["lstm"]
+    length = cnn["max_characters_per_token"]
+    settings = (
+        ("char_cnn.n_characters", cnn["n_characters"], CHARACTERS),
+        ("char_cnn.max_characters_per_token", length, WORD_LENGTH),
+        ("lstm.use_skip_connections", lstm["use_skip_connections"], True),
+    )
+    for key, value, wanted in settings:
+        if value != wanted:
+            training = value == CHARACTERS - 1
+            hint = " (261 is for training; set 262)" if training else ""
+            raise ValueError(f"{key} is {value!r:.60}, expected {wanted}{hint}")
+
+
+def _check_size(shape: BiLMOptions) -> None:
+    if shape.numbers > MOST:
+        raise ValueError(
+            f"a network of {shape.numbers:,} numbers, and at most {MOST:,} are read"
+        )

@@ -1,9 +1,12 @@
-"""Finding the files of a biLM: by published name (published.yaml), path, address or repository of the Hugging Face Hub.
+"""Finding the files of a biLM.
 
-Published files are downloaded at first use, vectors too. No code of a repository is executed.
+By published name (published.yaml), path, address or repository of the Hugging Face Hub.
+Published files are downloaded at first use, vectors too. No code of a repository is
+executed.
 
-Files belong together by their names. Of `x-weights.safetensors` the options are `x-options.json`, the softmax is
-`x-softmax.safetensors` and the vocabulary `x-vocabulary.txt`, plain or compressed. The published files have no softmax.
+Files belong together by their names. Of `x-weights.safetensors` the options are
+`x-options.json`, the softmax is `x-softmax.safetensors` and the vocabulary
+`x-vocabulary.txt`, plain or compressed. The published files have no softmax.
 """
 
 import hashlib
@@ -20,18 +23,24 @@ from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, of
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import hub_errors
 
-TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "published.yaml").read_text(encoding="utf-8"))
+TABLE: dict[str, Any] = yaml.safe_load(
+    (Path(__file__).parent / "published.yaml").read_text(encoding="utf-8")
+)
 BILMS: dict[str, str] = TABLE["bilm"]["models"]
 VECTORS: dict[str, Any] = TABLE["vectors"]
 PUBLISHED = tuple(BILMS)
 SHIPPED: dict[str, dict[str, str]] = TABLE["bilm"]["shipped"]
 MINI = Path(__file__).parents[1] / "weights"
-OPTIONS, WEIGHTS = ("*options.json",), ("*.hdf5", "*weights.safetensors")
-KINDS = {"options": "options.json", "weights": "weights.hdf5"}  # of the published files, and how their names end
-SOFTMAX, VOCABULARY = "softmax.safetensors", "vocabulary.txt"
+OPTIONS = ("*options.json",)
+WEIGHTS = ("*.hdf5", "*weights.safetensors")
+# Of the published files, and how their names end.
+KINDS = {"options": "options.json", "weights": "weights.hdf5"}
+SOFTMAX = "softmax.safetensors"
+VOCABULARY = "vocabulary.txt"
 ENDINGS = ("", ".gz", ".xz")  # of the vocabulary
 ADDRESS = ("https://", "http://")
-FILES, HUB = (*OPTIONS, *WEIGHTS), (f"*{SOFTMAX}", f"*{VOCABULARY}*")
+FILES = (*OPTIONS, *WEIGHTS)
+HUB = (f"*{SOFTMAX}", f"*{VOCABULARY}*")
 
 
 class NoSoftmax(UserError):
@@ -42,7 +51,8 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
     """The files (options, weights). `weights` may be, in this order:
 
     with `options`, a path or address: a path or address too;
-    `mini`, or a published name (`small`, `medium`, `original`, `original_5.5B`), downloaded at first use;
+    `mini`, or a published name (`small`, `medium`, `original`, `original_5.5B`),
+    downloaded at first use;
     a folder with `*options.json` and one `*.hdf5` or `*weights.safetensors`;
     a weights file, as path or address, with its options next to it;
     `user/repo` or `user/repo@revision` on the Hugging Face Hub.
@@ -55,72 +65,117 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
         return bilm_file(weights, "options"), bilm_file(weights, "weights")
     if weights.startswith(ADDRESS):
         if not weights.endswith("weights.hdf5"):
-            raise UserError(f"{weights}: the address of its options.json is unknown. Give it with options=….")
-        return resolve_file(weights.removesuffix("weights.hdf5") + "options.json"), resolve_file(weights)
+            raise UserError(
+                f"{weights}: the address of its options.json is unknown. Give it with "
+                "options=…."
+            )
+        options = weights.removesuffix("weights.hdf5") + "options.json"
+        return resolve_file(options), resolve_file(weights)
     path = MINI if weights == "mini" else Path(weights).expanduser()
     if path.is_file():
-        options_file = path.with_name(path.stem.replace("weights", "options") + ".json")
-        named = "weights" in path.stem and options_file.is_file()
-        return options_file if named else _one(path.parent, OPTIONS), path
+        return _options_next_to(path), path
     if not path.is_dir() and is_repository(weights):
         path = repository(weights)
     if not path.is_dir():
-        known = ", ".join(["mini", *PUBLISHED])
+        names = ", ".join(["mini", *PUBLISHED])
         raise UserError(
-            f"weights '{weights}': no such folder or file. Give a path, user/repo on the Hugging Face Hub, or one of: "
-            f"{known}."
+            f"weights '{weights}': no such folder or file. Give a path, user/repo on "
+            f"the Hugging Face Hub, or one of: {names}."
         )
     return _one(path, OPTIONS), _one(path, WEIGHTS)
 
 
+def _options_next_to(weights: Path) -> Path:
+    """The options of a weights file: of the same name, else the only ones there."""
+    name = weights.stem.replace("weights", "options") + ".json"
+    options = weights.with_name(name)
+    if "weights" in weights.stem and options.is_file():
+        return options
+    return _one(weights.parent, OPTIONS)
+
+
 def locate_options(weights: str) -> Path:
-    """The options of anything that `locate` finds; the weights of a published name are not downloaded."""
-    return bilm_file(weights, "options") if weights in PUBLISHED else locate(weights)[0]
+    """The options of anything that `locate` finds.
+
+    The weights of a published name are not downloaded.
+    """
+    if weights in PUBLISHED:
+        return bilm_file(weights, "options")
+    options, _ = locate(weights)
+    return options
 
 
 def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
-    """(options, weights, softmax, vocabulary) of anything that `locate` finds. Raises NoSoftmax, or UserError.
+    """(options, weights, softmax, vocabulary) of anything that `locate` finds.
 
-    Nothing is downloaded for the published names.
+    Nothing is downloaded for the published names. Raises NoSoftmax, or UserError.
     """
     if weights not in PUBLISHED:
-        on_hub = is_repository(weights) and not Path(weights).expanduser().exists()
-        options, file = locate(str(repository(weights, files=(*FILES, *HUB))) if on_hub else weights)
-        if (softmax := softmax_of(file)) is not None:
+        path = weights
+        if is_repository(weights) and not Path(weights).expanduser().exists():
+            path = str(repository(weights, files=(*FILES, *HUB)))
+        options, file = locate(path)
+        softmax = softmax_of(file)
+        if softmax is not None:
             return options, file, *softmax
     raise NoSoftmax(
-        f"weights={weights}: no softmax next to these weights (published files come without), so no perplexity. "
-        "`finetune` fits a softmax to your text."
+        f"weights={weights}: no softmax next to these weights (published files come "
+        "without), so no perplexity. `finetune` fits a softmax to your text."
     )
 
 
 def softmax_of(weights: Path) -> tuple[Path, Path] | None:
-    """(softmax, vocabulary) of a weights file, or None. Raises UserError for a softmax without its vocabulary."""
-    prefix = weights.stem.partition("weights")[0] if "weights" in weights.stem else ""
+    """(softmax, vocabulary) of a weights file, or None.
+
+    Raises UserError for a softmax without its vocabulary.
+    """
+    prefix = ""
+    if "weights" in weights.stem:
+        prefix, _, _ = weights.stem.partition("weights")
     softmax = weights.with_name(prefix + SOFTMAX)
     if not softmax.is_file():
         return None
     names = [f"{prefix}{VOCABULARY}{ending}" for ending in ENDINGS]
-    if beside := [path for name in names if (path := weights.with_name(name)).is_file()]:
-        return softmax, beside[0]
+    for name in names:
+        vocabulary = weights.with_name(name)
+        if vocabulary.is_file():
+            return softmax, vocabulary
     raise UserError(f"{softmax}: its vocabulary is missing. Put {names[0]} next to it.")
 
 
 def softmax_files(weights: Path) -> dict[str, Path]:
-    """The softmax and the vocabulary of a weights file, by the names that they have next to `weights.…`."""
-    pair = softmax_of(weights) or ()
-    return {path.name[path.name.index(kind) :]: path for kind, path in zip((SOFTMAX, VOCABULARY), pair, strict=False)}
+    """The softmax and the vocabulary of a weights file, if there are any.
+
+    By the names that they have next to `weights.…`.
+    """
+    pair = softmax_of(weights)
+    if pair is None:
+        return {}
+    files = {}
+    for kind, path in zip((SOFTMAX, VOCABULARY), pair, strict=True):
+        start = path.name.index(kind)
+        files[path.name[start:]] = path
+    return files
 
 
 def check_free(folder: Path, names: Iterable[str]) -> None:
-    """Raise UserError if a folder has other files than `names` that would be read as files of the same biLM."""
-    there = {path.name for pattern in (*OPTIONS, *WEIGHTS, *HUB) for path in folder.glob(pattern)}
-    if others := there - set(names):
-        raise UserError(f"{folder}: has {min(others)} already. Save to a folder without weights.")
+    """Raise UserError if a folder has files of another biLM.
+
+    These are files other than `names` that would be read as files of the same biLM.
+    """
+    existing = {path.name for path in _matching(folder, (*OPTIONS, *WEIGHTS, *HUB))}
+    others = existing - set(names)
+    if others:
+        raise UserError(
+            f"{folder}: has {min(others)} already. Save to a folder without weights."
+        )
 
 
 def checksum_of(options: Path, weights: Path) -> str:
-    """SHA-256 of the weights and the start of the options' (clips and activation are there). Raises UserError."""
+    """SHA-256 of the weights and the start of the options'.
+
+    The options have the clips and the activation. Raises UserError.
+    """
     return joined(Content(options), Content(weights))
 
 
@@ -130,13 +185,18 @@ def joined(options: Content, weights: Content) -> str:
 
 
 def resolve_file(path_or_address: str) -> Path:
-    """A file by its path or its http(s) address, which is downloaded once. Raises UserError if it does not exist."""
+    """A file by its path or its http(s) address, which is downloaded once.
+
+    Raises UserError if it does not exist.
+    """
     if path_or_address.startswith(ADDRESS):
-        if published := known_address(path_or_address):
+        published = known_address(path_or_address)
+        if published is not None:
             return bilm_file(*published)
         name = PurePosixPath(urlsplit(path_or_address).path).name or "file"
         folder = hashlib.sha256(path_or_address.encode()).hexdigest()[:16]
-        return fetch(path_or_address, cache_folder() / "elmo" / "urls" / folder / name)
+        target = cache_folder() / "elmo" / "urls" / folder / name
+        return fetch(path_or_address, target)
     path = Path(path_or_address).expanduser()
     if not path.is_file():
         raise UserError(f"{path_or_address}: no such file")
@@ -144,30 +204,60 @@ def resolve_file(path_or_address: str) -> Path:
 
 
 def bilm_file(name: str, kind: str) -> Path:
-    """The `options` or `weights` of a published biLM, in the cache folder. Raises UserError if it is not downloaded."""
-    folder, base = cache_folder() / "elmo" / name, mirrored(f"{TABLE['bilm']['base']}/{BILMS[name]}")
-    files = {each: f"elmo_{BILMS[name]}_{ending}" for each, ending in KINDS.items()}
-    by_hand = f"put {' and '.join(files.values())} of {base}/ in {folder}"
-    return fetch(f"{base}/{files[kind]}", folder / files[kind], by_hand=by_hand)
+    """The `options` or `weights` of a published biLM, in the cache folder.
+
+    Raises UserError if it is not downloaded.
+    """
+    folder = cache_folder() / "elmo" / name
+    base = mirrored(f"{TABLE['bilm']['base']}/{BILMS[name]}")
+    file = _published_file(name, kind)
+    both = [_published_file(name, kind) for kind in KINDS]
+    by_hand = f"put {' and '.join(both)} of {base}/ in {folder}"
+    return fetch(f"{base}/{file}", folder / file, by_hand=by_hand)
+
+
+def _published_file(name: str, kind: str) -> str:
+    """The name of a published file."""
+    return f"elmo_{BILMS[name]}_{KINDS[kind]}"
+
+
+def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """The files of a folder that match a pattern, of the first pattern first."""
+    paths: list[Path] = []
+    for pattern in patterns:
+        paths += folder.glob(pattern)
+    return paths
 
 
 def _one(folder: Path, patterns: Sequence[str]) -> Path:
-    """The file of a folder that matches a pattern. Raises UserError if there are several or none."""
-    files = sorted(path for pattern in patterns for path in folder.glob(pattern))
-    if len(files) != 1:
-        names = ", ".join(path.name for path in files) or "none"
-        more = ", with options= or --options-file" if patterns is OPTIONS else ""
-        raise UserError(
-            f"{folder}: expected one file {' or '.join(patterns)}, found {names}. Give the file itself{more}."
-        )
-    return files[0]
+    """The file of a folder that matches a pattern.
+
+    Raises UserError if there are several or none.
+    """
+    files = sorted(_matching(folder, patterns))
+    if len(files) == 1:
+        return files[0]
+    names = ", ".join(path.name for path in files) or "none"
+    more = ", with options= or --options-file" if patterns is OPTIONS else ""
+    raise UserError(
+        f"{folder}: expected one file {' or '.join(patterns)}, found {names}. Give the "
+        f"file itself{more}."
+    )
 
 
 def known_address(url: str) -> tuple[str, str] | None:
-    """(name, kind) of the published file at an address, as in code written for AllenNLP; None for other addresses."""
+    """(name, kind) of the published file at an address; None for other addresses.
+
+    Code written for AllenNLP has such addresses.
+    """
+    if not url.startswith(tuple(TABLE["bilm"]["also"])):
+        return None
     file = PurePosixPath(urlsplit(url).path).name
-    kinds = {f"elmo_{stem}_{KINDS[kind]}": (name, kind) for name, stem in BILMS.items() for kind in KINDS}
-    return kinds.get(file) if url.startswith(tuple(TABLE["bilm"]["also"])) else None
+    for name in BILMS:
+        for kind in KINDS:
+            if file == _published_file(name, kind):
+                return name, kind
+    return None
 
 
 def is_repository(name: str) -> bool:
@@ -175,24 +265,31 @@ def is_repository(name: str) -> bool:
     return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?", name) is not None
 
 
-def repository(name: str, *, files: Sequence[str] = FILES, local_files_only: bool = False, **options: Any) -> Path:
-    """The local folder of `user/repo` or `user/repo@revision`, with the files that match `files`: a biLM's, or others.
+def repository(
+    name: str,
+    *,
+    files: Sequence[str] = FILES,
+    local_files_only: bool = False,
+    **options: Any,
+) -> Path:
+    """The local folder of `user/repo` or `user/repo@revision`.
 
-    A revision is a branch, tag or commit. options: token, cache_dir, force_download. `$HF_ENDPOINT` and the other
-    variables of huggingface_hub apply. Raises UserError if the files cannot be downloaded.
+    It has the files that match `files`: a biLM's, or others. A revision is a branch,
+    tag or commit. options: token, cache_dir, force_download. `$HF_ENDPOINT` and the
+    other variables of huggingface_hub apply. Raises UserError if the files cannot be
+    downloaded.
     """
     from huggingface_hub import snapshot_download  # most runs do not need the Hub
 
-    repo, _, tag = name.partition("@")
+    repo, _, revision = name.partition("@")
     with hub_errors(f"weights '{name}', which is no folder here"):
-        return Path(
-            snapshot_download(
-                repo,
-                revision=tag or None,
-                local_files_only=local_files_only or offline(),
-                allow_patterns=[*files],
-                ignore_patterns=["*/*"],
-                endpoint=os.environ.get("HF_ENDPOINT") or None,
-                **options,
-            )
+        folder = snapshot_download(
+            repo,
+            revision=revision or None,
+            local_files_only=local_files_only or offline(),
+            allow_patterns=[*files],
+            ignore_patterns=["*/*"],
+            endpoint=os.environ.get("HF_ENDPOINT") or None,
+            **options,
         )
+    return Path(folder)

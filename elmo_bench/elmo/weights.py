@@ -1,6 +1,9 @@
-"""Weights of a biLM: the published HDF5 layout, the same arrays in safetensors, also as int8, and initial values.
+"""Weights of a biLM: the published HDF5 layout, safetensors, and initial values.
 
-Sources of names and shapes: bilm-tf (`dump_weights` in `bilm/training.py`), AllenNLP 2.10.1 (`modules/elmo.py`).
+The arrays are the same in safetensors, also as int8.
+
+Sources of names and shapes: bilm-tf (`dump_weights` in `bilm/training.py`), AllenNLP
+2.10.1 (`modules/elmo.py`).
 """
 
 import hashlib
@@ -24,21 +27,28 @@ from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import joined, locate
 
-PACKED = 1100  # deflate, the strongest filter of HDF5 itself, compresses at most 1:1032
+# Deflate, the strongest filter of HDF5 itself, compresses at most 1:1032.
+PACKED = 1100
 
 
 def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
-    """Each published data set with a writable view of its parameter, in the file's shape."""
+    """Each published data set with a writable view of its parameter.
+
+    The view has the file's shape.
+    """
     characters = bilm.characters
     yield "char_embed", characters.embedding.data
     for index, convolution in enumerate(characters.convolutions):
         assert convolution.bias is not None
-        yield f"CNN/W_cnn_{index}", convolution.weight.data.permute(2, 1, 0)[None]  # (1, width, char dim, filters)
+        weight = convolution.weight.data.permute(2, 1, 0)  # width, char dim, filters
+        yield f"CNN/W_cnn_{index}", weight[None]
         yield f"CNN/b_cnn_{index}", convolution.bias.data
     for index, highway in enumerate(characters.highways):
-        for name, linear in (("carry", highway.carry), ("transform", highway.transform)):
-            yield f"CNN_high_{index}/W_{name}", linear.weight.data.T
-            yield f"CNN_high_{index}/b_{name}", linear.bias.data
+        folder = f"CNN_high_{index}"
+        yield f"{folder}/W_carry", highway.carry.weight.data.T
+        yield f"{folder}/b_carry", highway.carry.bias.data
+        yield f"{folder}/W_transform", highway.transform.weight.data.T
+        yield f"{folder}/b_transform", highway.transform.bias.data
     yield "CNN_proj/W_proj", characters.projection.weight.data.T
     yield "CNN_proj/b_proj", characters.projection.bias.data
     for direction in (0, 1):
@@ -50,27 +60,33 @@ def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
 
 
 def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
-    """The frozen biLM that `pretrained.locate` finds, and its checksum. Raises UserError."""
+    """The frozen biLM that `pretrained.locate` finds, and its checksum.
+
+    Raises UserError.
+    """
     return load_files(*locate(weights, options))
 
 
 def load_files(options: Path, weights: Path) -> tuple[BiLM, str]:
     """The frozen biLM of two files, and its checksum (see `pretrained.checksum_of`).
 
-    Raises UserError if the files do not belong together, or if one changes while it is read.
+    Raises UserError if the files do not belong together, or if one changes while it is
+    read.
     """
-    contents = Content(options), Content(weights)
+    options_content = Content(options)
+    weights_content = Content(weights)
     bilm = load(BiLMOptions.from_file(options), weights)
-    for content in contents:
-        content.check()
-    return bilm, joined(*contents)
+    options_content.check()
+    weights_content.check()
+    return bilm, joined(options_content, weights_content)
 
 
 @reader
 def load(options: BiLMOptions, path: Path) -> BiLM:
-    """A biLM, in evaluation mode and without gradients, from an HDF5 or safetensors file.
+    """A biLM from an HDF5 or safetensors file.
 
-    Raises UserError if a data set is missing, its shape does not match the options, or a number is not finite.
+    It is in evaluation mode and without gradients. Raises UserError if a data set is
+    missing, its shape does not match the options, or a number is not finite.
     """
     with torch.device("meta"):
         bilm = BiLM(options)
@@ -80,82 +96,133 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
         with np.errstate(over="ignore"):  # float64 beyond float32 becomes infinity
             array = arrays.pop(name).astype(np.float32)
         if not np.isfinite(array).all():
-            raise UserError(f"{path}: '{name}' has numbers that are not finite. {AGAIN}")
+            raise UserError(
+                f"{path}: '{name}' has numbers that are not finite. {AGAIN}"
+            )
         view.copy_(torch.from_numpy(array))
     return bilm.eval().requires_grad_(False)
 
 
-def write_safetensors(bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype) -> None:
-    """Write the published data sets, in `dtype` (int8 too), as a safetensors file with `about` as its metadata.
+def write_safetensors(
+    bilm: BiLM, file: IO[bytes], *, about: dict[str, Any], dtype: torch.dtype
+) -> None:
+    """Write the published data sets, in `dtype` (int8 too), as a safetensors file.
 
-    The metadata is one key with JSON: safetensors writes several keys in random order, but equal weights should give
-    equal files. Raises UserError if the type cannot hold the numbers.
+    `about` is its metadata, one key with JSON: safetensors writes several keys in
+    random order, but equal weights should give equal files. Raises UserError if the
+    type cannot hold the numbers.
     """
-    tensors = quantised(dict(places(bilm)), dtype, axis=-1)  # the last axis of the published arrays is the output
-    file.write(save(tensors, {"about": json.dumps(about, sort_keys=True)}))
+    arrays = dict(places(bilm))
+    tensors = quantised(arrays, dtype, axis=-1)  # the last axis is the output
+    metadata = {"about": json.dumps(about, sort_keys=True)}
+    file.write(save(tensors, metadata))
 
 
 def write_hdf5(bilm: BiLM, file: IO[bytes]) -> None:
-    """Write the published data sets as HDF5 to a file that is open for reading and writing."""
+    """Write the published data sets as HDF5.
+
+    The file is open for reading and writing.
+    """
     with h5py.File(file, "w") as out:
         for name, view in places(bilm):
             out[name] = view.cpu().numpy()
 
 
 def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
-    """The published data sets in their own precision. Raises UserError if one is missing or does not fit `bilm`."""
+    """The published data sets in the precision of the file.
+
+    Raises UserError if one is missing or does not fit `bilm`.
+    """
     if path.suffix == ".safetensors":
-        arrays = {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
-        return {name: arrays[name] for name, view in places(bilm) if _fits(path, name, arrays, view)}
-    with reading(path, "a readable HDF5 file"), h5py.File(path, "r") as file:  # nothing in the file is executed
-        sets = {name: file.get(name, getlink=False) for name, _ in places(bilm) if is_inside(file, name)}
-        return {name: array_of(path, sets[name]) for name, view in places(bilm) if _fits(path, name, sets, view)}
+        return _read_safetensors(path, bilm)
+    return _read_hdf5(path, bilm)
 
 
-def _fits(path: Path, name: str, arrays: Mapping[str, Any], view: Tensor) -> bool:
-    """True; raises UserError if the array is missing or has another shape than `view`."""
+def _read_safetensors(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
+    stored = {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
+    arrays = {}
+    for name, view in places(bilm):
+        _check_shape(path, name, stored, view)
+        arrays[name] = stored[name]
+    return arrays
+
+
+def _read_hdf5(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
+    what = "a readable HDF5 file"
+    arrays = {}
+    # Nothing in the file is executed.
+    with reading(path, what), h5py.File(path, "r") as file:
+        sets = {}
+        for name, _ in places(bilm):
+            if is_inside(file, name):
+                sets[name] = file.get(name, getlink=False)
+        for name, view in places(bilm):
+            _check_shape(path, name, sets, view)
+            arrays[name] = array_of(path, sets[name])
+    return arrays
+
+
+def _check_shape(
+    path: Path, name: str, arrays: Mapping[str, Any], view: Tensor
+) -> None:
+    """Raise UserError if the array is missing or has another shape than `view`."""
     if name not in arrays:
-        advice = "Links are not followed; give the options.json that belongs to the weights."
-        raise UserError(f"{path}: no data set '{name}'. {advice}")
-    if (shape := getattr(arrays[name], "shape", None)) != tuple(view.shape):
         raise UserError(
-            f"{path}: '{name}' has shape {shape}, the options.json expects {tuple(view.shape)}. "
+            f"{path}: no data set '{name}'. Links are not followed; give the "
+            "options.json that belongs to the weights."
+        )
+    shape = getattr(arrays[name], "shape", None)
+    wanted = tuple(view.shape)
+    if shape != wanted:
+        raise UserError(
+            f"{path}: '{name}' has shape {shape}, the options.json expects {wanted}. "
             "Give the options that belong to the weights."
         )
-    return True
 
 
 def is_inside(file: h5py.File, name: str) -> bool:
     """Whether the file has this name and no link on the way leads to another file."""
     parts = name.split("/")
-    whole = ("/".join(parts[: number + 1]) for number in range(len(parts)))
-    return all(isinstance(file.get(part, getlink=True), h5py.HardLink) for part in whole)
+    for end in range(1, len(parts) + 1):
+        link = file.get("/".join(parts[:end]), getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            return False
+    return True
 
 
 def array_of(path: Path, data: Any) -> np.ndarray:
-    """The numbers of a data set, which the file itself must hold: a few bytes can declare terabytes."""
+    """The numbers of a data set, which the file itself must hold.
+
+    A few bytes can declare terabytes. Raises UserError if it does not hold them.
+    """
     if not isinstance(data, h5py.Dataset) or data.dtype.kind != "f":
-        raise UserError(f"{path}: '{data.name}' does not hold floating-point numbers. {AGAIN}")
-    held = min(data.id.get_storage_size(), path.stat().st_size) * (PACKED if data.chunks else 1)
-    if data.is_virtual or data.external or data.nbytes > held:
-        raise UserError(f"{path}: the file does not hold the numbers of '{data.name}'. {AGAIN}")
+        raise UserError(
+            f"{path}: '{data.name}' does not hold floating-point numbers. {AGAIN}"
+        )
+    stored = min(data.id.get_storage_size(), path.stat().st_size)
+    most = stored * PACKED if data.chunks else stored
+    if data.is_virtual or data.external or data.nbytes > most:
+        raise UserError(
+            f"{path}: the file does not hold the numbers of '{data.name}'. {AGAIN}"
+        )
     return data[()]
 
 
 def initialise(bilm: BiLM) -> None:
-    """Set bilm-tf's initial values (`bilm/training.py`): uniform characters, carry bias -2, Glorot uniform LSTMs."""
+    """Set bilm-tf's initial values (`bilm/training.py`).
+
+    Uniform characters, carry bias -2, Glorot uniform LSTMs.
+    """
     characters = bilm.characters
     nn.init.uniform_(characters.embedding, -1, 1)
     for convolution in characters.convolutions:
-        nn.init.uniform_(convolution.weight, -0.05, 0.05)
         assert convolution.bias is not None
+        nn.init.uniform_(convolution.weight, -0.05, 0.05)
         nn.init.zeros_(convolution.bias)
     for highway in characters.highways:
-        for linear, bias in ((highway.carry, -2.0), (highway.transform, 0.0)):
-            nn.init.normal_(linear.weight, std=1 / math.sqrt(linear.in_features))
-            nn.init.constant_(linear.bias, bias)
-    nn.init.normal_(characters.projection.weight, std=1 / math.sqrt(characters.projection.in_features))
-    nn.init.zeros_(characters.projection.bias)
+        _initialise_linear(highway.carry, bias=-2.0)
+        _initialise_linear(highway.transform, bias=0.0)
+    _initialise_linear(characters.projection, bias=0.0)
     for lstm in bilm.lstms:
         nn.init.zeros_(lstm.bias)
         for stacked in (lstm.weight, lstm.projection):
@@ -163,8 +230,13 @@ def initialise(bilm: BiLM) -> None:
                 nn.init.xavier_uniform_(direction)
 
 
+def _initialise_linear(linear: nn.Linear, *, bias: float) -> None:
+    nn.init.normal_(linear.weight, std=1 / math.sqrt(linear.in_features))
+    nn.init.constant_(linear.bias, bias)
+
+
 def untrained(options: BiLMOptions, *, seed: int) -> tuple[BiLM, str]:
-    """A frozen biLM with the initial values of a seed, and the SHA-256 of its numbers."""
+    """A frozen biLM with initial values of a seed, and the SHA-256 of its numbers."""
     with torch.random.fork_rng(devices=[]):
         bilm = BiLM(options)
         torch.manual_seed(seed)

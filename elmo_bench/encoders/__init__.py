@@ -1,8 +1,8 @@
 """Inputs of a head: frozen encoders, static and learned words, and the embedder that joins them.
 
 A kind of encoder is a module of this package with `load(**options) -> Encoder`: `elmo.py`, `random.py`, `hf.py` (with
-`hf_files.py` and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack. A `load` with a parameter
-`seed` gets the run's, unless the yaml has one. Its encoder then also has `identity`.
+`hf_files.py`, `hf_tokenisers.py` and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack.
+A `load` with a parameter `seed` gets the run's, unless the yaml has one. Its encoder then also has `identity`.
 
 - `static.py`, with `binary_vectors.py` and `vector_files.py`: static word vectors.
 - `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.
@@ -37,6 +37,7 @@ class Encoder(Protocol):
 
     # May also have `expect(words)`: the words that `encode` will read, in one call before the first;
     # `files`: the paths of the files that it was loaded from, or `inputs` if these do not hold its numbers;
+    # `packages`: names of installed packages on whose versions the checksum depends;
     # and `identity`: in place of `checksum` in the hash, so that runs whose seeds draw other numbers share one.
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> "list[torch.Tensor]":

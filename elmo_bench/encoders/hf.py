@@ -23,7 +23,8 @@ from elmo_bench.elmo.frozen import described, device_named, frozen, moved, multi
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
-from elmo_bench.encoders.hf_words import OUTSIDE, Part, Pieces
+from elmo_bench.encoders.hf_tokenisers import load_tokeniser
+from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
@@ -32,7 +33,6 @@ CPU_POOL, GPU_POOL = (64, 4096), (512, 16384)  # texts and pieces, at most, that
 SPARE = 10**6  # numbers that a network may have that its files lack
 LIMITS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_seq_len")  # of BERT and most, LED, MPT
 ROOM = 2  # positions that some models (RoBERTa) number but never use
-UNLIMITED = 10**9  # pieces
 
 
 class HfEncoder:
@@ -40,8 +40,11 @@ class HfEncoder:
 
     Its layers are the embeddings and the output of each block (of the encoder, in an encoder-decoder). A word's vector
     is the one of its first or last piece or their mean; a word without pieces, such as a control character, has zeros.
-    A sequence longer than the model's limit is read in parts, split between words.
+    A sequence longer than the model's limit is read in parts, split between words. The checksum is of the files and of
+    the pieces of a few texts, which follow from the files and from `packages`.
     """
+
+    packages = ("tokenizers", "transformers")
 
     def __init__(self, *, weights: str, pooling: str | None = None, precision: str | None = None, device: str = "cpu"):
         """`weights`: `bert-mini`, `all-MiniLM-L6-v2`, a folder as `save_pretrained` writes it, or
@@ -69,6 +72,7 @@ class HfEncoder:
             self.layers, self.dim = 1 + int(self.model.config.num_hidden_layers), int(self.model.config.hidden_size)
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.words = Pieces(self.tokeniser, name=weights)
+        self.checksum += f" pieces {self.words.digest()}"
         positions = [getattr(self.model.config, limit, None) or -1 for limit in LIMITS]  # XLNet has -1, for no limit
         known = min((number for number in positions if number > 0), default=UNLIMITED)
         self.longest = min(self.tokeniser.model_max_length, known - ROOM)
@@ -223,18 +227,14 @@ def _is_depth(value: Any, size: int) -> bool:
 def load_model(folder: Path) -> tuple[Any, Any]:
     """A folder's model and tokeniser. Raises UserError."""
     try:
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoModel
     except ImportError:
         raise UserError("encoder=hf: transformers is not installed. Run pip install 'elmo-bench[hf]'.") from None
     logging.getLogger("transformers").setLevel(logging.ERROR)
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with reading(folder, "a model that transformers can load"), only_files(folder) as files:
         config = _config(files)
-        tokeniser = AutoTokenizer.from_pretrained(files, **given)
-        if not tokeniser.is_fast:
-            raise UserError(
-                f"encoder.name={folder}: its tokeniser does not number words. Give a model with a fast tokeniser."
-            )
+        tokeniser = load_tokeniser(files, name=folder)
         if (weights := weights_of(files)[-1]).name.endswith(ENDING):
             model, about = _from_int8(config, weights)
         else:

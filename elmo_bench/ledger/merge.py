@@ -10,7 +10,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
 from elmo_bench.ledger.record import Copies
-from elmo_bench.ledger.store import read_all, read_outcomes, read_record_at, write_record
+from elmo_bench.ledger.store import Metrics, read_all, read_outcomes, read_record_at, write_record
 
 # What a run leaves in its work folder: see `record` (runner/run.py) and training/loggers.py.
 KEPT = ("head.safetensors", "dev.predictions.*", "test.predictions.*",
@@ -27,15 +27,15 @@ class Merged:
     problems: list[str] = field(default_factory=list)  # damaged, wrong, held by another process, or a link: skipped
 
 
-def merge(source: Path, into: Path) -> Merged:
+def merge(source: Path, into: Path, metrics: Metrics) -> Merged:
     """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, and the files of KEPT.
 
-    Raises UserError if `into` cannot be written.
+    metrics: see `read_all`. Raises UserError if `into` cannot be written.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
     copies = Copies()
-    read_all(into, sums=True, copies=copies)
+    read_all(into, metrics=metrics, copies=copies)
     if runs:
         with disk_errors(into):
             into.mkdir(parents=True, exist_ok=True)
@@ -46,16 +46,16 @@ def merge(source: Path, into: Path) -> Merged:
         try:
             if run.record.name in names:
                 with run_lock(ours):
-                    _merge_record(run, ours, merged, copies)
+                    _merge_record(run, ours, merged, copies, metrics)
         except UserError as error:
             merged.problems.append(str(error))
     return merged
 
 
-def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies) -> None:
-    record, outcomes = read_record_at(theirs, copies, sums=True), read_outcomes(theirs)
+def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies, metrics: Metrics) -> None:
+    record, outcomes = read_record_at(theirs, copies, metrics=metrics), read_outcomes(theirs)
     if ours.record.exists():
-        kept: Any = read_record_at(ours)
+        kept: Any = read_record_at(ours, metrics=metrics)
         if other := next((key for key in ("scores", "outcomes") if record[key] != kept[key]), ""):  # type: ignore[literal-required]
             merged.conflicts.append(f"{theirs.record}: other {other} than {ours.record}, which is kept")
         else:

@@ -1,14 +1,14 @@
 """The outcomes of a record: what each item of dev and of test contributed to every figure, as arrays of whole numbers.
 
-A metric gives arrays by name, with a number for each item: what its formula sums (`correct`), and for figures by type
-`type:PER.correct`. A run adds what it knows of the items. One file has all of it, and the names on dev begin with
-`dev.`:
+A metric counts: arrays by name, with a number for each item (`correct`), and for figures by type `type:PER.correct`.
+A run adds what it knows of the items. One file has all of it, and the names on dev begin with `dev.`:
 
-- `correct` and the like: what the metric counts, by item; it sums up to `scores.*.overall`.
+- `correct` and the like: what the metric counts, by item; its `figures` of their sums are `scores.*`. Names that end in
+  `_num` are of fractions, in millionths.
 - `cluster`: numbers of the groups of items that were drawn together, where the task knows.
 - `unseen`, `novector`: whether the item has a word that training lacks, or that the suite's static vectors lack.
-- `unseen.correct`, `novector.correct`: where slices have units that are no items, such as entities, what the formula
-  sums over these units alone; `seen.correct`, `vector.correct`: over all others, only if that is not the rest of
+- `unseen.correct`, `novector.correct`: where slices have units that are no items, such as entities, what the main
+  figure sums over these units alone; `seen.correct`, `vector.correct`: over all others, only if that is not the rest of
   `correct`, as it is not for chains.
 - other names: marks of the examples, such as `is_verb`.
 - `types.names`: of the types and of what is counted, JSON in UTF-8: `[["LOC", "PER"], ["correct", "gold"]]`.
@@ -19,61 +19,23 @@ The units of a slice are described in `runner/evaluate.py`.
 """
 
 import hashlib
-import importlib
 import json
 from collections.abc import Mapping
-from importlib.util import find_spec
-from math import isnan, nan
-from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import FINE, Formula, Outcomes
 from elmo_bench.base.json import parse_json
+from elmo_bench.base.metric import TYPE, Counting, decoded, scores_from, sums_of
 from elmo_bench.base.reading import reader
 
-__all__ = ["AGREES", "Formula", "Outcomes", "formula"]
-
 MOST_COUNTS = 10**6  # of all types
-AGREES = 0.01  # percentage points between a score and its outcomes; some outcomes are rounded
-
-
-def formula(name: str, task: str = "") -> Formula:
-    """The formula of this name: of this task, else of any task in the installation or in `--include` folders.
-
-    Raises UserError if there is none. Modules are imported by name: tasks import the ledger.
-    """
-    folders = importlib.import_module("elmo_bench.tasks").__path__
-    tasks = sorted({path.parent.name for folder in folders for path in Path(folder).glob("*/metric.py")})
-    for each in sorted(tasks, key=lambda each: each != task):
-        metric = getattr(importlib.import_module(f"elmo_bench.tasks.{each}.metric"), "Metric", None)
-        its = getattr(metric, "formula", None)
-        if isinstance(its, Formula) and its.name == name:  # `task_class` refuses a metric without one
-            return its
-    raise UserError(f"formula {name}: no task here has it, so it cannot be tested. Give its folder: --include FOLDER.")
-
-
-def check_metric(name: str, task: str, formula: str | None = None) -> None:
-    """Raise UserError if the task is installed and has another main score, whose name tables show, or formula.
-
-    formula: the record's, if a task here has it; one of no task here is not tested.
-    """
-    module = f"elmo_bench.tasks.{task}"
-    if task.isidentifier() and find_spec(module) and find_spec(f"{module}.metric"):
-        metric = getattr(importlib.import_module(f"{module}.metric"), "Metric", None)
-        own = getattr(metric, "main", name)  # `task_class` refuses a metric without one
-        if name != own:
-            raise UserError(f"record.metric: {name!r:.60} is not the main score of {task}, which is {own}")
-        if formula not in (None, its := getattr(getattr(metric, "formula", None), "name", formula)):
-            raise UserError(f"record.formula: {formula!r:.60} is not the formula of {task}, which is {its}")
+AGREES = 1e-4  # percentage points between a score and its outcomes; fractions are stored in millionths
 
 
 CLUSTER = "cluster"  # the outcome that says which items were drawn together, where the task knows
 PAIRS = {"unseen": "seen", "novector": "vector"}  # slices of a split, each with its complement
-TYPE = "type:"  # begins a metric's names of counts by type: type:NAME.COUNT
 _TYPES = "types."  # begins the names of the table that keeps them
 _NAMES, _ROWS, _KIND, _COUNTS = (_TYPES + name for name in ("names", "rows", "type", "counts"))
 _DEV = "dev."  # begins the names of outcomes on dev; those on test have none
@@ -93,10 +55,7 @@ def joined(outcomes: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
 
 def of_split(stored: Arrays, split: str) -> dict[str, np.ndarray]:
     """What is known of each item of dev or test, without types and slices. Raises UserError if there is nothing."""
-    plain = {name: values for name, values in _whole(stored, split).items() if "." not in name}
-    if not plain:
-        raise UserError(f"no outcomes on {split} were kept")
-    return plain
+    return decoded(_plain(stored, split))
 
 
 def types_of(stored: Arrays, split: str) -> dict[str, dict[str, int]]:
@@ -107,7 +66,8 @@ def types_of(stored: Arrays, split: str) -> dict[str, dict[str, int]]:
     names, counts = _names(whole)
     sums = np.zeros((len(names), len(counts)), np.int64)
     np.add.at(sums, whole[_KIND].astype(int), whole[_COUNTS].reshape(-1, len(counts)).astype(np.int64))
-    return {name: dict(zip(counts, row, strict=True)) for name, row in zip(names, sums.tolist(), strict=True)}
+    rows = (dict(zip(counts, row, strict=True)) for row in sums.tolist())
+    return {name: decoded(row) for name, row in zip(names, rows, strict=True)}
 
 
 def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
@@ -115,7 +75,7 @@ def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
 
     An item without a unit of a slice is left out if the items are the units, and counts nothing otherwise.
     """
-    whole, plain = _whole(stored, split), of_split(stored, split)
+    whole, plain = _whole(stored, split), _plain(stored, split)
     slices: dict[str, dict[str, np.ndarray]] = {}
     clusters = {CLUSTER: plain[CLUSTER]} if CLUSTER in plain else {}
     units: dict[str, dict[str, np.ndarray]] = {}
@@ -131,7 +91,7 @@ def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
         elif name in units:
             rest = units.get(other) or {key: plain[key] - values for key, values in units[name].items()}
             slices |= {name: units[name] | clusters, other: rest | clusters}
-    return slices
+    return {name: decoded(counts) for name, counts in slices.items()}
 
 
 def digest_of(outcomes: Arrays) -> str:
@@ -177,53 +137,30 @@ def check_stored(stored: Arrays) -> None:
                 raise ValueError(f"{name} counts more than all items")
 
 
-def check_sums(stored: Arrays, how: Formula, main: str, scores: Mapping[str, Any]) -> None:
-    """Raise UserError, naming the first figure, unless the figures of each split follow from its outcomes.
-
-    These are the main score, counts, precision, recall and F1, over everything and by type.
-    """
-    for split, said in scores.items():
-        for name, (summed, stated) in _figures(stored, how, main, split, said).items():
-            if not abs(summed - stated) <= AGREES:
-                raise UserError(f"outcomes on {split}: they add up to {name} {summed:.2f}; reported is {stated:.2f}")
+def scores_by(stored: Arrays, metric: Counting, split: str) -> dict[str, Any]:
+    """The scores of dev or test that follow from stored outcomes. Raises UserError if outcomes are missing."""
+    sums = sums_of(metric, of_split(stored, split))
+    for name, row in types_of(stored, split).items():
+        sums |= {f"{TYPE}{name}.{count}": value for count, value in row.items()}
+    return scores_from(metric, sums)
 
 
-def _figures(stored: Arrays, how: Formula, main: str, split: str, said: Any) -> dict[str, tuple[float, float]]:
-    """{figure: (by the outcomes, by the record)} of all that the record has, the main score first."""
-    arrays, types, by_type = of_split(stored, split), types_of(stored, split), said.get("by_type", {})
-    sums = {name: int(values.sum()) for name, values in arrays.items()}
-    implied = {main: 0.0} | _implied(sums) | {main: how.score_of(arrays)}
-    if {"excess", "missed"} <= arrays.keys():
-        implied["perfect_props"] = 100 * float(np.mean((arrays["excess"] == 0) & (arrays["missed"] == 0)))
-    if "exact" in arrays:
-        implied["exact_match"] = 100 * float(np.mean(arrays["exact"]))
-    figures, f1 = dict[str, tuple[float, float]](), []
-    without = dict.fromkeys(next(iter(types.values()), {}), 0)  # the counts of a type that is in no item
-    for name, row in by_type.items():
-        counts = {key: sums[f"{name}_{key}"] / (FINE if "_num" in key else 1) for key in row if f"{name}_{key}" in sums}
-        own = _implied(counts | types.get(name, without))
-        implied[f"{name}_f1"] = own.get("f1", 0.0)
-        f1.append(own.get("f1", 0.0))
-        figures |= {f"{key} of {name}": (value, row[key]) for key, value in own.items() if key in row}
-    if f1:
-        implied["macro_f1"] = fmean(f1)
-    return {
-        name: (value, said["overall"][name]) for name, value in implied.items() if name in said["overall"]
-    } | figures
+def check_figures(stored: Arrays, metric: Counting, scores: Mapping[str, Any]) -> None:
+    """Raise UserError, naming the first figure, unless every figure of each split follows from its outcomes."""
+    for split, reported in scores.items():
+        counted = scores_by(stored, metric, split)
+        _compare(split, "", counted["overall"], reported["overall"])
+        for name, row in reported.get("by_type", {}).items():
+            _compare(split, f" of {name:.60}", counted.get("by_type", {}).get(name, {}), row)
 
 
-def _implied(counts: Mapping[str, float]) -> dict[str, float]:
-    """Counts by name, and the percentages that follow from them."""
-    get, right = counts.get, counts.get("correct", nan)
-    shares = {
-        "precision": (get("precision_num", right), get("precision_den", get("guessed", right + get("excess", nan)))),
-        "recall": (get("recall_num", right), get("recall_den", get("gold", right + get("missed", nan)))),
-        "accuracy": (get("same_tags", right), get("tokens", nan)),
-    }
-    figures = {name: 100 * part / whole if whole else 0.0 for name, (part, whole) in shares.items()}
-    both = figures["precision"] + figures["recall"]
-    figures["f1"] = 2 * figures["precision"] * figures["recall"] / both if both else 0.0
-    return dict(counts) | {name: value for name, value in figures.items() if not isnan(value)}
+def _compare(split: str, of: str, counted: Mapping[str, float], reported: Mapping[str, float]) -> None:
+    for name, value in reported.items():
+        if name not in counted:
+            raise UserError(f"outcomes on {split}: {name:.60}{of} does not follow from them")
+        if not abs(counted[name] - value) <= AGREES:
+            figures = f"they add up to {name:.60}{of} {counted[name]:.2f}; reported is {value:.2f}"
+            raise UserError(f"outcomes on {split}: {figures}")
 
 
 def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:
@@ -232,6 +169,14 @@ def _whole(stored: Arrays, split: str) -> dict[str, np.ndarray]:
     if split == "dev":
         return {name.removeprefix(_DEV): values for name, values in on_dev.items()}
     return {name: values for name, values in stored.items() if name not in on_dev}
+
+
+def _plain(stored: Arrays, split: str) -> dict[str, np.ndarray]:
+    """What is stored of each item, without types and slices. Raises UserError if there is nothing."""
+    plain = {name: values for name, values in _whole(stored, split).items() if "." not in name}
+    if not plain:
+        raise UserError(f"no outcomes on {split} were kept")
+    return plain
 
 
 def _names(whole: Arrays) -> tuple[list[str], list[str]]:

@@ -3,8 +3,8 @@
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,14 +13,18 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
+from elmo_bench.base.metric import Counting
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_metric, check_stored, check_sums, compact, digest_of, formula
+from elmo_bench.ledger.outcomes import check_figures, check_stored, compact, digest_of, of_split
 from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
 from elmo_bench.ledger.record import SCHEMA, Copies, Record, check_record
 
 MAX_OUTCOME_BYTES = 2**20
 MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 MAX_RECORD_BYTES = 2**24
+
+
+Metrics = Callable[[str], Counting | None]  # by task; None if it is not installed (`spec.names.metric_of`)
 
 
 class Ledger(NamedTuple):
@@ -31,20 +35,23 @@ class Ledger(NamedTuple):
 
 
 @reader
-def read_all(root: Path, within: Sequence[str] = (), *, sums: bool = False, copies: Copies | None = None) -> Ledger:
+def read_all(
+    root: Path, within: Sequence[str] = (), *, metrics: Metrics | None = None, copies: Copies | None = None
+) -> Ledger:
     """Every record of a ledger, or of this suite, task and encoder of it, each read once and checked in full.
 
     They are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
     damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
-    sums: so is a record whose outcomes do not add up to its scores; takes milliseconds for each. copies: gets to know
-    all records.
+    metrics: so is a record whose scores do not follow from its outcomes (`read_record_at`); takes milliseconds for
+    each. Whoever shows scores gives them. copies: gets to know all records.
     """
+    metrics = metrics and cache(metrics)
     runs, problems = list_runs(root, within)
     ledger, copies = Ledger([], problems), copies or Copies()
     for run, names in runs.items():
         try:
             if f"seed{run.seed}.json" in names:  # faster than run.record.name
-                ledger.records.append(read_record_at(run, copies, sums=sums))
+                ledger.records.append(read_record_at(run, copies, metrics=metrics))
         except UserError as error:
             problems.append(str(error))
     return ledger
@@ -105,31 +112,39 @@ def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndar
         paths.record.unlink(missing_ok=True)  # a kill from here on leaves no record, so that the run is made again
 
 
-def read_record_at(run: RunPaths, copies: Copies | None = None, *, sums: bool = False) -> Record:
+def read_record_at(run: RunPaths, copies: Copies | None = None, *, metrics: Metrics | None = None) -> Record:
     """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before.
 
-    sums: and if its outcomes, where they can be read and a task here has their formula, are not its own or do not add
-    up to its scores.
+    metrics: and if its task is installed and its figures do not follow from its outcomes. If the task is not installed,
+    nothing here knows its figures: tables mark them as not checked.
     """
     record = read_record(run.record)
     if (right := RunPaths.of(run.ledger, record)) != run:
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
-    told = None
-    if sums:
-        with suppress(UserError):  # reports say so where they need them
-            told = read_outcomes(run), formula(record["formula"], run.task)
     try:
-        if told and record["outcomes"] != digest_of(told[0]):
-            raise UserError(f"{run.outcomes.name} is not of this record")
+        if metrics and (metric := metrics(run.task)):
+            check_scores(record, run, metric)
         if copies is not None:
             copies.check(record)
-        if sums:
-            check_metric(record["metric"], run.task, told[1].name if told else None)
-        if told:
-            check_sums(*told, record["metric"], record["scores"])
     except UserError as error:
         raise UserError(f"{run.record}: {error}") from None
     return record
+
+
+def check_scores(record: Record, run: RunPaths, metric: Counting) -> None:
+    """Raise UserError unless the figures of a record follow from its outcomes by the metric of its task."""
+    for key, called, name in (("metric", "main score", metric.main), ("formula", "formula", metric.formula)):
+        if (written := record[key]) != name:  # type: ignore[literal-required]
+            said = f"record.{key}: {written!r:.60} is not the {called} of {run.task}, which is {name}"
+            raise UserError(f"{said}. Run again with overwrite=true, or use the version that made it.")
+    outcomes = read_outcomes(run)
+    if record["outcomes"] != digest_of(outcomes):
+        raise UserError(f"{run.outcomes.name} is not of this record")
+    check_figures(outcomes, metric, record["scores"])
+    for split in ("dev", "test"):
+        items = len(next(iter(of_split(outcomes, split).values())))
+        if items != (counted := record["data"]["counts"][split]):  # type: ignore[literal-required]
+            raise UserError(f"outcomes on {split}: of {items:,} items; record.data.counts has {counted:,}")
 
 
 def _unpack(path: Path) -> dict[str, np.ndarray]:

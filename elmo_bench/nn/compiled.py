@@ -1,4 +1,4 @@
-"""C files, compiled for the machine that runs them: loops over time of recurrent layers."""
+"""C files, compiled for this machine: time loops of recurrent layers, and others."""
 
 import os
 import shlex
@@ -14,7 +14,15 @@ from torch import Tensor
 
 from elmo_bench.base.progress import console, used
 
-FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+FLAGS = (
+    "-O3",
+    "-march=native",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+)
 SHARED = Path(__file__).parent  # of loops.h
 NUMBERS = {torch.float32: "float", torch.float64: "double"}
 
@@ -23,40 +31,82 @@ Loops = Callable[..., None]
 
 
 def loops(source: Path, like: Tensor) -> Loops | None:
-    """The loops over time in a C file for the type of `like`; None on another device or in another type than `NUMBERS`.
+    """The time loops in a C file; None where there is no `library`.
 
-    They take a function's name, (batch, length, hidden), lengths int64 [B], the direction and contiguous arrays or
-    None. Without a compiler (`$CC`, else `cc`) it is None too, and a line says why.
+    They take a function's name, (batch, length, hidden), lengths int64 [B], the
+    direction, and contiguous arrays or None.
     """
-    real = NUMBERS.get(like.dtype)
-    library = _compiled(source, real) if real and like.device.type == "cpu" else None
-    used(source.stem, "torch" if library is None else "c")
+    functions = library(source, like)
+    if functions is None:
+        return None
 
-    def run(function: str, sizes: Sequence[int], lengths: Tensor, backwards: bool, *arrays: Tensor | None) -> None:
-        pointers = [c_void_p(0 if array is None else array.data_ptr()) for array in arrays]
-        assert all(array is None or array.is_contiguous() for array in arrays)
-        done = getattr(library, function)
-        if not done(*map(c_long, sizes), c_void_p(lengths.data_ptr()), int(backwards), *pointers):
+    def run(
+        function: str,
+        sizes: Sequence[int],
+        lengths: Tensor,
+        backwards: bool,
+        *arrays: Tensor | None,
+    ) -> None:
+        loop = getattr(functions, function)
+        numbers = [c_long(size) for size in sizes]
+        pointers = [_pointer(array) for array in arrays]
+        done = loop(*numbers, _pointer(lengths), int(backwards), *pointers)
+        if not done:
             raise MemoryError(f"{source.name}: no memory for a batch of {sizes[0]}")
 
-    return None if library is None else run
+    return run
+
+
+def library(source: Path, like: Tensor) -> CDLL | None:
+    """The functions of a C file, for the type of `like`.
+
+    None on another device than a CPU, in another type than `NUMBERS`, and without a
+    compiler (`$CC`, else `cc`): then a message gives the reason.
+    """
+    functions = None
+    real = NUMBERS.get(like.dtype)
+    if real and like.device.type == "cpu":
+        functions = _compiled(source, real)
+    used(source.stem, "torch" if functions is None else "c")
+    return functions
 
 
 def compiler() -> list[str]:
-    """The command in `$CC`, else `cc`; ValueError: its quotes are not closed."""
+    """The command in `$CC`, else `cc`. Raises ValueError if its quotes do not close."""
     return shlex.split(os.environ.get("CC", "")) or ["cc"]
+
+
+def _pointer(array: Tensor | None) -> c_void_p:
+    """The address of a contiguous array; NULL for None."""
+    if array is None:
+        return c_void_p(0)
+    assert array.is_contiguous()
+    return c_void_p(array.data_ptr())
 
 
 @cache
 def _compiled(source: Path, real: str) -> CDLL | None:
-    """It takes a third of a second, so nothing is kept for the next process."""
+    """The library. It takes a third of a second, so no file stays for later runs."""
     try:
         with tempfile.TemporaryDirectory() as folder:
-            made = Path(folder, source.stem)
-            command = [*compiler(), *FLAGS, f"-I{SHARED}", f"-DREAL={real}", "-o", str(made), str(source), "-lm"]
-            subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
-            return CDLL(str(made))
+            library = Path(folder, source.stem)
+            options = [*FLAGS, f"-I{SHARED}", f"-DREAL={real}"]
+            files = ["-o", str(library), str(source), "-lm"]
+            subprocess.run(
+                [*compiler(), *options, *files],
+                check=True,
+                capture_output=True,
+                text=True,
+                errors="replace",
+            )
+            return CDLL(str(library))
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        [why, *_] = [*str(getattr(error, "stderr", None) or error).splitlines(), str(error)]
-        console.print(f"{source.name}: not compiled, so it is slower ({why})", highlight=False, markup=False)
+        output = getattr(error, "stderr", None)
+        lines = str(output or error).splitlines()
+        reason = lines[0] if lines else str(error)
+        console.print(
+            f"{source.name}: not compiled, so it is slower ({reason})",
+            highlight=False,
+            markup=False,
+        )
         return None

@@ -1,4 +1,7 @@
-"""Small layers: fully connected ones, the linear softmax of the probes, and pooling, where padding is never read."""
+"""Small layers: feed-forward, the linear softmax of the probes, and pooling.
+
+Padding is never read.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,13 +14,16 @@ from elmo_bench.nn.dropout import Dropout
 
 
 class FeedForward(nn.Sequential):
-    """A linear layer, ReLU and dropout for each width in `hidden`: [..., dim] -> [..., hidden[-1]]."""
+    """A linear layer, ReLU and dropout for each width in `hidden`.
+
+    [..., dim] -> [..., hidden[-1]]
+    """
 
     def __init__(self, dim: int, *, hidden: Sequence[int], dropout: float):
         sizes = [dim, *hidden]
-        layers = [
-            layer for size, width in pairwise(sizes) for layer in (nn.Linear(size, width), nn.ReLU(), Dropout(dropout))
-        ]
+        layers: list[nn.Module] = []
+        for size, width in pairwise(sizes):
+            layers += [nn.Linear(size, width), nn.ReLU(), Dropout(dropout)]
         super().__init__(*layers)
         self.dim = sizes[-1]
 
@@ -25,12 +31,14 @@ class FeedForward(nn.Sequential):
 class LinearProbe(nn.Module):
     """Scores that are linear in a frozen vector, whatever its scale.
 
-    Each number of a vector is first brought to mean 0 and variance 1: those of the batch in training, of running
-    averages in evaluation. The scores stay linear in the vector. Without it a layer of small numbers learns slowly
-    (those of ELMo's shape with random weights are some 30 times smaller than elmo-mini's), and a limit of epochs would
-    judge scale.
+    Each number of a vector is first brought to mean 0 and variance 1: those of the
+    batch in training, of running averages in evaluation. The scores stay linear in the
+    vector. Without it a layer of small numbers learns slowly (those of ELMo's shape
+    with random weights are some 30 times smaller than elmo-mini's), and a limit of
+    epochs would judge scale.
 
-    Source: the linear probes of He et al. (2022), Masked autoencoders are scalable vision learners, appendix A.1.
+    Source: the linear probes of He et al. (2022), Masked autoencoders are scalable
+    vision learners, appendix A.1.
     """
 
     def __init__(self, dim: int, classes: int):
@@ -41,8 +49,10 @@ class LinearProbe(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Scores [N, classes] of vectors [N, dim]."""
         norm = self.standardise
-        if self.training and len(x) == 1:  # a batch of one word has no variance of its own
-            x = functional.batch_norm(x, norm.running_mean, norm.running_var, eps=norm.eps)
+        if self.training and len(x) == 1:  # one word has no variance
+            x = functional.batch_norm(
+                x, norm.running_mean, norm.running_var, eps=norm.eps
+            )
         else:
             x = norm(x)
         return self.scores(x)
@@ -60,11 +70,15 @@ def min_pool(x: Tensor, mask: Tensor) -> Tensor:
 
 def mean_pool(x: Tensor, mask: Tensor) -> Tensor:
     """x [B, T, D], mask bool [B, T] (one token at least) -> [B, D]."""
-    return x.masked_fill(~mask[:, :, None], 0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+    total = x.masked_fill(~mask[:, :, None], 0).sum(dim=1)
+    return total / mask.sum(dim=1, keepdim=True)
 
 
 class AttentivePool(nn.Module):
-    """Self-attentive pooling: the mean of the tokens, weighted by a learned linear score: [B, T, D] -> [B, D]."""
+    """Self-attentive pooling: [B, T, D] -> [B, D].
+
+    The mean of the tokens, weighted by a learned linear score.
+    """
 
     def __init__(self, dim: int):
         super().__init__()
@@ -72,5 +86,7 @@ class AttentivePool(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x [B, T, D], mask bool [B, T] (one token at least) -> [B, D]."""
-        scores = self.score(x).squeeze(2).masked_fill(~mask, -torch.inf)  # BT
-        return torch.einsum("bt,btd->bd", torch.softmax(scores, dim=1), x)
+        scores = self.score(x).squeeze(2)  # BT
+        scores = scores.masked_fill(~mask, -torch.inf)
+        weights = torch.softmax(scores, dim=1)
+        return torch.einsum("bt,btd->bd", weights, x)

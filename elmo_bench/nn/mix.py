@@ -1,4 +1,7 @@
-"""ScalarMix (Peters et al. 2018, equation 1): γ · Σ softmax(w)_j · h_j, one for each task and place."""
+"""ScalarMix (Peters et al. 2018, equation 1): γ · Σ softmax(w)_j · h_j.
+
+Every task has one for each place.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,14 +18,21 @@ NORMS = ("none", "token", "batch")
 
 
 class ScalarMix(nn.Module):
-    """Layers [B, L, T, D] to one vector for each token [B, T, D]; γ is trained in every kind, w only in `scalar`.
+    """Layers [B, L, T, D] to one vector for each token [B, T, D].
 
-    kind: `scalar` learns w, which start at 0 (the mean); `mean`, `last`, `first`; `layer` takes one by number, from 0;
-    `fixed` takes `scalars`, before the softmax.
+    γ is trained in every kind, w only in `scalar`.
+
+    kind: `scalar` learns w, which start at 0 (the mean); `mean`, `last`, `first`;
+    `layer` takes one by number, from 0; `fixed` takes `scalars`, before the softmax.
     gamma: False keeps γ at 1.
-    penalty: λ of λ · Σ w_j², added to the task's loss of one item (Peters et al. 2018, section 3.3; appendix A).
-    layer_norm: `none`; `token` (each vector separately); `batch` (one mean and variance for each layer over all tokens
-    and dimensions of the batch, as in bilm-tf and AllenNLP, so that a vector depends on its neighbours).
+    penalty: λ of λ · Σ w_j², added to the task's loss of one item (Peters et al. 2018,
+    section 3.3; appendix A).
+    layer_norm: `none`; `token` (each vector separately); `batch` (one mean and variance
+    for each layer over all tokens and dimensions of the batch, as in bilm-tf and
+    AllenNLP, so that a vector depends on its neighbours).
+
+    Raises UserError for an unknown kind or layer_norm, and for scalars or a layer that
+    do not fit the kind.
     """
 
     def __init__(
@@ -38,24 +48,22 @@ class ScalarMix(nn.Module):
         gamma: bool = True,
     ):
         super().__init__()
-        for option, value, known in (("kind", kind, KINDS), ("layer_norm", layer_norm, NORMS)):
-            if value not in known:
-                raise UserError(f"mix.{option}={value}: unknown. Choose one of: {', '.join(known)}.")
-        finite = [each for each in scalars or () if isinstance(each, (int, float)) and math.isfinite(each)]
-        if not len(finite) == len(scalars or ()) == (layers if kind == "fixed" else 0):
-            raise UserError(f"mix.scalars={scalars}: mix=fixed needs {layers} numbers, and no other mix has any.")
-        if (kind == "layer") != (layer is not None) or (layer is not None and layer not in range(layers)):
-            raise UserError(
-                f"mix.layer={layer}: mix=layer needs a whole number from 0 to {layers - 1}, and no other mix has one."
-            )
-        single = {"last": layers - 1, "first": 0, "layer": layer}.get(kind)
-        start = [0.0 if single in (None, number) else -math.inf for number in range(layers)]
-        values = torch.tensor(finite or start, dtype=torch.float32)
-        self.gamma = nn.Parameter(torch.ones(())) if gamma else nn.Buffer(torch.ones(()))
-        self.scalars = nn.Parameter(values) if kind == "scalar" else nn.Buffer(values)
+        _check_name("kind", kind, KINDS)
+        _check_name("layer_norm", layer_norm, NORMS)
+        _check_scalars(scalars, kind=kind, layers=layers)
+        _check_layer(layer, kind=kind, layers=layers)
+        if scalars is None or kind != "fixed":
+            scalars = _first_scalars(kind, layers, layer)
+        values = torch.tensor([*scalars], dtype=torch.float32)
+        one = torch.ones(())
         self.trained = kind == "scalar"
-        self.penalty, self.layer_norm, self.dropout = penalty, layer_norm, Dropout(dropout)
-        self._norms: Tensor | float = 0.0  # L: sums over the tokens that were read in evaluation since the last report
+        self.gamma = nn.Parameter(one) if gamma else nn.Buffer(one)
+        self.scalars = nn.Parameter(values) if self.trained else nn.Buffer(values)
+        self.penalty = penalty
+        self.layer_norm = layer_norm
+        self.dropout = Dropout(dropout)
+        # Sums over the tokens that were read in evaluation since the last report.
+        self._norms: Tensor | float = 0.0  # L
         self._tokens: Tensor | float = 0.0
 
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
@@ -63,36 +71,94 @@ class ScalarMix(nn.Module):
         if self.layer_norm == "token":
             layers = functional.layer_norm(layers, layers.shape[-1:], eps=1e-12)
         elif self.layer_norm == "batch":
-            inside = mask[:, None, :, None].to(layers.dtype)  # B1T1
-            count = inside.sum() * layers.shape[-1]
-            mean = (layers * inside).sum(dim=(0, 2, 3), keepdim=True) / count  # 1L11
-            variance = (((layers - mean) * inside) ** 2).sum(dim=(0, 2, 3), keepdim=True) / count
-            layers = (layers - mean) / torch.sqrt(variance + 1e-12)
+            layers = _normalise_batch(layers, mask)
         if not self.training:
             self._measure(layers.detach(), mask)
-        weights = (self.gamma * torch.softmax(self.scalars, dim=0)).to(layers.dtype)  # L
-        # One product for each sentence: two to three times faster than einsum, whose backward pass copies the layers.
+        weights = self.gamma * torch.softmax(self.scalars, dim=0)  # L
+        weights = weights.to(layers.dtype)
+        # One product for each sentence: two to three times faster than einsum, whose
+        # backward pass copies the layers.
         mixed = weights.expand(len(layers), 1, -1) @ layers.flatten(2)  # B1(TD)
-        return self.dropout(mixed.view(mask.shape + layers.shape[3:]))  # BTD
+        mixed = mixed.view(mask.shape + layers.shape[3:])  # BTD
+        return self.dropout(mixed)
 
     def regularisation(self) -> Tensor:
-        """λ · Σ w_j², a scalar to add to the loss of one item; 0 if w is not learned."""
-        return self.penalty * self.scalars.square().sum() if self.trained else self.gamma.new_zeros(())
+        """λ · Σ w_j², a scalar to add to the loss of one item; 0 if w is fixed."""
+        if self.trained:
+            return self.penalty * self.scalars.square().sum()
+        return self.gamma.new_zeros(())
 
     def report(self) -> dict[str, list[float] | float]:
-        """{"weights": softmax(w), lowest layer first, "gamma": γ, "norms": the mean norm of each layer's vectors}.
+        """{"weights": softmax(w), "gamma": γ, "norms": the mean norm of a layer}.
 
-        The norms are of the tokens that were read in evaluation since the last report, after `layer_norm`; without any
-        they are left out.
+        Weights and norms begin with the lowest layer. The norms are of the vectors of
+        the tokens that were read in evaluation since the last report, after
+        `layer_norm`. They are left out if there were no such tokens.
         """
-        report = {"weights": torch.softmax(self.scalars.detach(), dim=0).tolist(), "gamma": self.gamma.item()}
+        weights = torch.softmax(self.scalars.detach(), dim=0)
+        report = {"weights": weights.tolist(), "gamma": self.gamma.item()}
         if isinstance(self._norms, Tensor):
             report["norms"] = (self._norms / self._tokens).tolist()
-        self._norms = self._tokens = 0.0
+        self._norms = 0.0
+        self._tokens = 0.0
         return report
 
     def _measure(self, layers: Tensor, mask: Tensor) -> None:
         precise = torch.promote_types(layers.dtype, torch.float32)
         norms = torch.linalg.vector_norm(layers, dim=3, dtype=precise)  # BLT
-        self._norms = self._norms + (norms * mask[:, None]).sum(dim=(0, 2), dtype=torch.float64)
+        norms = norms * mask[:, None]
+        self._norms = self._norms + norms.sum(dim=(0, 2), dtype=torch.float64)
         self._tokens = self._tokens + mask.sum()
+
+
+def _normalise_batch(layers: Tensor, mask: Tensor) -> Tensor:
+    """Layers [B, L, T, D] with mean 0 and variance 1, each over the whole batch."""
+    inside = mask[:, None, :, None].to(layers.dtype)  # B1T1
+    count = inside.sum() * layers.shape[-1]
+    batch = (0, 2, 3)
+    mean = (layers * inside).sum(dim=batch, keepdim=True) / count  # 1L11
+    squares = ((layers - mean) * inside) ** 2
+    variance = squares.sum(dim=batch, keepdim=True) / count  # 1L11
+    return (layers - mean) / torch.sqrt(variance + 1e-12)
+
+
+def _first_scalars(kind: str, layers: int, layer: int | None) -> list[float]:
+    """w [L] at first: equal, or -∞ but for the one layer that a kind takes."""
+    single = {"last": layers - 1, "first": 0, "layer": layer}
+    if kind not in single:
+        return [0.0] * layers
+    chosen = single[kind]
+    return [0.0 if number == chosen else -math.inf for number in range(layers)]
+
+
+def _check_name(option: str, name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        choices = ", ".join(names)
+        raise UserError(f"mix.{option}={name}: unknown. Choose one of: {choices}.")
+
+
+def _check_scalars(scalars: Sequence[float] | None, *, kind: str, layers: int) -> None:
+    numbers = scalars or ()
+    wanted = layers if kind == "fixed" else 0
+    if len(numbers) == wanted and all(map(_is_finite, numbers)):
+        return
+    raise UserError(
+        f"mix.scalars={scalars}: mix=fixed needs {layers} numbers, and no other mix "
+        "has any."
+    )
+
+
+def _is_finite(number: object) -> bool:
+    return isinstance(number, int | float) and math.isfinite(number)
+
+
+def _check_layer(layer: int | None, *, kind: str, layers: int) -> None:
+    if layer is None:
+        fits = kind != "layer"
+    else:
+        fits = kind == "layer" and layer in range(layers)
+    if not fits:
+        raise UserError(
+            f"mix.layer={layer}: mix=layer needs a whole number from 0 to "
+            f"{layers - 1}, and no other mix has one."
+        )

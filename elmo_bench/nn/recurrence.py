@@ -1,13 +1,15 @@
-"""The time loop of the heads' recurrent layers: all directions at once, with a backward pass written by hand.
+"""The time loop of the heads' recurrent layers: all directions at once.
 
-Autograd would record a dozen operations a step, and compute the gradient of every weight at each of them. Here a step
-is one product and a few operations in place, and the gradient of a weight is one product over all steps.
+The backward pass is written by hand. Autograd would record a dozen operations a step,
+and compute the gradient of every weight at each of them. Here a step is one product and
+a few operations in place, and the gradient of a weight is one product over all steps.
 
-A CPU computes σ several times faster than tanh, so cells use tanh(x) = 2σ(2x) - 1 without computing it: their states
-are scaled, ĥ = h / 2 and ĉ = 2c, and weights and biases absorb the factors (`Lstm.scales`).
+A CPU computes σ several times faster than tanh, so cells use tanh(x) = 2σ(2x) - 1
+without computing it: their states are scaled, ĥ = h / 2 and ĉ = 2c, and weights and
+biases absorb the factors (`Lstm.scales`).
 
-Shape letters: B batch, T steps, D input size, N directions, G blocks (the gates, and what else comes from the input), H
-units, F any number of features.
+Shape letters: B batch, T steps, D input size, N directions, G blocks (the gates, and
+what else comes from the input), H units, F any number of features.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,11 +20,16 @@ from torch import Tensor
 
 
 class Lstm:
-    """g = tanh(x + U h), i, f, o = σ(x + U h), c' = f ∘ c + i ∘ g, h' = o ∘ tanh(c'). Blocks: g, i, f, o.
+    """The steps of an LSTM, whose blocks are g, i, f, o.
 
-    With ĝ = g / 2 and ŝ = tanh(c') / 2: ĝ = σ(2x + 2U h) - ½, ĉ' = f ∘ ĉ + 4i ∘ ĝ, ŝ = σ(ĉ') - ½, ĥ' = o ∘ ŝ. It
-    overwrites the blocks, first with activations, then with gradients. `keep` is of the h that the next step reads.
-    Other cells are subclasses.
+    g = tanh(x + U h)    i, f, o = σ(x + U h)    c' = f ∘ c + i ∘ g    h' = o ∘ tanh(c')
+
+    With ĝ = g / 2 and ŝ = tanh(c') / 2:
+
+    ĝ = σ(2x + 2U h) - ½    ĉ' = f ∘ ĉ + 4i ∘ ĝ    ŝ = σ(ĉ') - ½    ĥ' = o ∘ ŝ
+
+    It overwrites the blocks, first with activations, then with gradients. `keep` is of
+    the h that the next step reads. Other cells are subclasses.
     """
 
     gates = 4  # the first blocks, to which the product with h is added
@@ -30,34 +37,57 @@ class Lstm:
     inner = 3  # the first blocks, whose gradients come through c
 
     def __init__(self, blocks: Tensor, first: Tensor, keep: Tensor | None):
-        """The input's share of the blocks TNB(GH), scaled; the first ĥ and ĉ 2NBH; the mask of h in training, NBH."""
+        """blocks TNB(GH): the input's share, scaled; first 2NBH: ĥ and ĉ.
+
+        keep NBH: in training, the mask of h.
+        """
+        steps = len(blocks)
         hidden = first.shape[3]
-        self.blocks, self.keep = blocks.unflatten(3, (-1, hidden)), keep  # TNBGH
+        self.blocks = blocks.unflatten(3, (-1, hidden))  # TNBGH
         self.products = blocks[..., : self.gates * hidden]  # TNB(gates H)
-        self.h, self.c = blocks.new_empty(2, len(blocks) + 1, *first.shape[1:])  # before the first step, after each
-        self.h[0], self.c[0] = first
+        self.keep = keep
+        # Before the first step, and after each step.
+        states = blocks.new_empty(2, steps + 1, *first.shape[1:])
+        states[:, 0] = first
+        self.h, self.c = states  # (T+1)NBH
 
     def forward(self, weight: Tensor) -> None:
         """Recurrent weight NH(gates H), scaled; fills `h`."""
-        h, c, self.s = self.h[0], self.c[0], torch.empty_like(self.h[1:])
-        half = h.new_full((1, 1, 1), 0.5)  # a number would be made a tensor at every step
-        for product, s, after_c, after, *blocks in _steps(
-            self.products, self.s, self.c[1:], self.h[1:], *self.blocks.unbind(3)
-        ):
-            product.baddbmm_(h if self.keep is None else h * self.keep, weight).sigmoid_()
+        h = self.h[0]
+        c = self.c[0]
+        self.s = torch.empty_like(self.h[1:])
+        half = h.new_full((1, 1, 1), 0.5)  # a number would be made a tensor each step
+        blocks_of_steps = self.blocks.unbind(3)
+        steps = _steps(self.products, self.s, self.c[1:], self.h[1:], *blocks_of_steps)
+        for product, s, after_c, after, *blocks in steps:
+            read = h if self.keep is None else h * self.keep
+            product.baddbmm_(read, weight).sigmoid_()
             blocks[0].sub_(half)
             c = self.cell(c, *blocks, out=after_c)
-            h = self.output(torch.sigmoid(c, out=s).sub_(half), *blocks, out=after)
+            torch.sigmoid(c, out=s).sub_(half)
+            h = self.output(s, *blocks, out=after)
 
     def backward(self, weight: Tensor, d_h: Tensor) -> Tensor:
-        """Weight N(gates H)H; the gradients of `h`, overwritten -> the gradients of the first ĥ and ĉ."""
+        """Weight N(gates H)H; overwrites the gradients `d_h` of `h`.
+
+        Returns the gradients of the first ĥ and ĉ, 2NBH.
+        """
         to_c, through = self.slopes(self.c[:-1], self.s, *self.blocks.unbind(3))
+        after = d_h[1:]
         d_c = torch.zeros_like(d_h[0])
-        after, d_c_blocks = d_h[1:], d_c[:, :, None]
-        for inner, outer, product, slope, f, d, d_blocks, d_before in _steps(
-            self.blocks[..., : self.inner, :], self.blocks[..., self.inner :, :], self.products,
-            to_c, through, after, after.unsqueeze(3), d_h[:-1], backwards=True,
-        ):  # fmt: skip
+        d_c_blocks = d_c[:, :, None]
+        steps = _steps(
+            self.blocks[..., : self.inner, :],
+            self.blocks[..., self.inner :, :],
+            self.products,
+            to_c,
+            through,
+            after,
+            after.unsqueeze(3),
+            d_h[:-1],
+            backwards=True,
+        )
+        for inner, outer, product, slope, f, d, d_blocks, d_before in steps:
             d_c.addcmul_(d, slope)
             inner.mul_(d_c_blocks)
             outer.mul_(d_blocks)
@@ -78,9 +108,14 @@ class Lstm:
         return torch.mul(blocks[-1], s, out=out)
 
     def slopes(self, c: Tensor, s: Tensor, *blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """Slopes of ĥ' in ĉ' and of ĉ' in ĉ at all steps, TNBH; overwrites the blocks with the slopes in them."""
+        """Slopes of ĥ' in ĉ' and of ĉ' in ĉ at all steps, TNBH.
+
+        Overwrites the blocks with the slopes in them.
+        """
         g, i, f, o = blocks
-        through, to_c, d_i = f.clone(), o * (0.25 - s * s), 4 * g
+        through = f.clone()
+        to_c = o * (0.25 - s * s)
+        d_i = 4 * g
         slope_(f).mul_(c)
         slope_(o).mul_(s)
         torch.addcmul(i, d_i * g, i, value=-1, out=g)
@@ -105,79 +140,123 @@ def recur(
     first: Tensor | None = None,
     keep: Tensor | None = None,
 ) -> Tensor:
-    """Run the cells of a layer over padded sequences: x [B, T, D] -> h [B, T, N H], in the type of the weights.
+    """Run the cells of a layer over padded sequences: x [B, T, D] -> h [B, T, N H].
 
-    mask bool BT, padding last; h is zero there, and the padding of `x` changes nothing. backwards: for each direction,
-    whether it reads a sequence from its end. weight (N G H)D; bias (N G H);
-    recurrent N(gates H)H. first: h and c before the first step, 2NH; zeros by default. keep BNH: in training, the mask
-    of h.
+    h has the type of the weights.
+
+    mask bool BT, padding last; h is zero there, and the padding of `x` changes nothing.
+    backwards: for each direction, whether it reads a sequence from its end.
+    weight (N G H)D; bias (N G H); recurrent N(gates H)H.
+    first: h and c before the first step, 2NH; zeros by default.
+    keep BNH: in training, the mask of h.
     """
-    (batch, length), directions, device = mask.shape, len(backwards), mask.device
-    steps, rows, ways = (torch.arange(size, device=device) for size in (length, batch, directions))
-    mirror = torch.where(mask, mask.sum(dim=1, keepdim=True) - 1 - steps, steps)  # BT
-    token = torch.stack([mirror if back else steps.expand_as(mirror) for back in backwards], dim=2)  # BTN, either way
-    by_token = (token * directions + ways) * batch + rows[:, None, None]  # BTN: rows of T N B
-    by_step = ((rows[:, None, None] * length + token) * directions + ways).permute(1, 2, 0)  # TNB: rows of B T N
     if first is None:
-        first = recurrent.new_zeros(2, directions, recurrent.shape[2])
-    with torch.autocast(device.type, enabled=False):
+        first = recurrent.new_zeros(2, len(backwards), recurrent.shape[2])
+    by_step, by_token = _orders(mask, backwards)
+    with torch.autocast(mask.device.type, enabled=False):
         x = x.to(recurrent.dtype)
-        return _Recurrence.apply(kind, x, mask, by_step, by_token, weight, bias, recurrent, first, keep)
+        return _Recurrence.apply(
+            kind, x, mask, by_step, by_token, weight, bias, recurrent, first, keep
+        )
+
+
+def _orders(mask: Tensor, backwards: Sequence[bool]) -> tuple[Tensor, Tensor]:
+    """The row of B T N of each step, TNB, and the row of T N B of each token, BTN."""
+    batch, length = mask.shape
+    directions = len(backwards)
+    device = mask.device
+    steps = torch.arange(length, device=device)
+    rows = torch.arange(batch, device=device)[:, None, None]
+    ways = torch.arange(directions, device=device)
+    last = mask.sum(dim=1, keepdim=True) - 1
+    mirror = torch.where(mask, last - steps, steps)  # BT
+    forward = steps.expand_as(mirror)
+    tokens = [mirror if back else forward for back in backwards]
+    token = torch.stack(tokens, dim=2)  # BTN; the step of a token is the same number
+    by_token = (token * directions + ways) * batch + rows
+    by_step = (rows * length + token) * directions + ways
+    return by_step.permute(1, 2, 0), by_token
 
 
 class _Recurrence(torch.autograd.Function):
-    """The row of B T N of each step, TNB, and the row of T N B of each token, BTN; the others as `recur`."""
+    """by_step, by_token: see `_orders`; the other arguments are as of `recur`."""
 
     @staticmethod
-    def forward(ctx: Any, kind, x, mask, by_step, by_token, weight, bias, recurrent, first, keep):  # noqa: PLR0917
-        (_, directions, batch), hidden = by_step.shape, recurrent.shape[2]
+    def forward(  # noqa: PLR0917
+        ctx: Any,
+        kind,
+        x,
+        mask,
+        by_step,
+        by_token,
+        weight,
+        bias,
+        recurrent,
+        first,
+        keep,
+    ):
+        _, directions, batch = by_step.shape
+        hidden = recurrent.shape[2]
         gates = kind.gates * hidden
         scale = x.new_tensor(kind.scales).repeat_interleave(hidden)  # (GH)
         inner = 2 * scale[:gates, None] * recurrent  # N(gates H)H: of ĥ
         bias = bias.view(directions, -1) * scale
         outer = scale.repeat(directions)[:, None] * weight  # (N G H)D
-        read, single = x.flatten(0, 1), directions == 1
-        if single:  # fewer numbers to move before the product than after it
+        read = x.flatten(0, 1)
+        if directions == 1:  # fewer numbers to move before the product than after it
             read = _choose(read, by_step).flatten(0, 2)
-        blocks = torch.addmm(bias.flatten(), read, outer.T).view(by_step.numel(), -1)
-        blocks = blocks.view(*by_step.shape, -1) if single else _choose(blocks, by_step)
-        first = torch.stack([first[0] / 2, 2 * first[1]])[:, :, None].expand(-1, -1, batch, -1)
-        keep = None if keep is None else keep.transpose(0, 1).contiguous()
-        cell = ctx.cell = kind(blocks, first, keep)
+            blocks = torch.addmm(bias.flatten(), read, outer.T)
+            blocks = blocks.view(*by_step.shape, -1)
+        else:
+            blocks = torch.addmm(bias.flatten(), read, outer.T)
+            blocks = _choose(blocks.view(by_step.numel(), -1), by_step)
+        first = torch.stack([first[0] / 2, 2 * first[1]])
+        first = first[:, :, None].expand(-1, -1, batch, -1)
+        if keep is not None:
+            keep = keep.transpose(0, 1).contiguous()
+        cell = kind(blocks, first, keep)
         with torch.inference_mode():  # a tenth faster: no views are tracked
             cell.forward(inner.mT.contiguous())
+        ctx.cell = cell
         ctx.save_for_backward(mask, by_step, by_token, read, outer, inner, scale)
         y = _choose(cell.h[1:].flatten(0, 2), by_token).flatten(2)
         return y.mul_(2).masked_fill_(~mask[:, :, None], 0)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor):
-        (mask, by_step, by_token, read, outer, inner, scale), cell = ctx.saved_tensors, ctx.cell
+        mask, by_step, by_token, read, outer, inner, scale = ctx.saved_tensors
+        cell = ctx.cell
         ctx.cell = None  # overwritten: a second backward pass would be wrong
-        (_, directions, _), hidden = by_step.shape, inner.shape[2]
-        single = directions == 1
+        directions = by_step.shape[1]
+        hidden = inner.shape[2]
         gates = cell.gates * hidden
         d_y = gradients[0].masked_fill(~mask[:, :, None], 0).mul_(2)
         d_h = torch.empty_like(cell.h)
-        d_h[0], d_h[1:] = 0, _choose(d_y.view(-1, hidden), by_step)
+        d_h[0] = 0
+        d_h[1:] = _choose(d_y.view(-1, hidden), by_step)
         with torch.inference_mode():
             d_first = cell.backward(inner, d_h)
         d_first = d_first.sum(dim=2)
         d_blocks = cell.blocks.flatten(3)  # TNB(GH)
-        h = cell.h[:-1] if cell.keep is None else cell.h[:-1] * cell.keep
+        h = cell.h[:-1]
+        if cell.keep is not None:
+            h = h * cell.keep
         d_inner = _rows(d_blocks[..., :gates]).mT @ _rows(h)  # N(gates H)H
         d_bias = d_blocks.sum(dim=(0, 2))  # N(GH)
         d_inputs = d_blocks.flatten(0, 2)
-        if not single:
+        if directions == 1:
+            d_x = _choose(d_inputs @ outer, by_token)
+        else:
             d_inputs = _choose(d_inputs, by_token).view(len(read), -1)
-        d_x = d_inputs @ outer
-        if single:
-            d_x = _choose(d_x, by_token)
-        d_weight = (d_inputs.T @ read).mul_(scale.repeat(directions)[:, None])
+            d_x = d_inputs @ outer
+        d_x = d_x.view(*mask.shape, -1)
+        d_weight = d_inputs.T @ read
+        d_weight.mul_(scale.repeat(directions)[:, None])
+        d_bias = (d_bias * scale).flatten()
         d_recurrent = d_inner.mul_(2 * scale[:gates, None])
         d_first = torch.stack([d_first[0] / 2, 2 * d_first[1]])
-        d_x = d_x.view(*mask.shape, -1)
-        return None, d_x, None, None, None, d_weight, (d_bias * scale).flatten(), d_recurrent, d_first, None
+        d_orders = (None, None, None)  # mask, by_step, by_token
+        return None, d_x, *d_orders, d_weight, d_bias, d_recurrent, d_first, None
 
 
 def _choose(rows: Tensor, places: Tensor) -> Tensor:
@@ -192,4 +271,6 @@ def _rows(x: Tensor) -> Tensor:
 
 def _steps(*values: Tensor, backwards: bool = False) -> Iterator[tuple[Tensor, ...]]:
     """The values of each step."""
-    return zip(*(value.unbind()[:: -1 if backwards else 1] for value in values), strict=True)
+    direction = -1 if backwards else 1
+    columns = [value.unbind()[::direction] for value in values]
+    return zip(*columns, strict=True)

@@ -1,6 +1,7 @@
 """The softmax's loss and gradients, each in one pass over GPU memory (Triton).
 
-The same in plain PyTorch runs on CPUs, and on GPUs without Triton; tests compare the two.
+The same in plain PyTorch runs on CPUs, and on GPUs without Triton; tests compare the
+two.
 
 Shape letters: M rows, P projection, V words, S candidates.
 """
@@ -10,47 +11,78 @@ import math
 import torch
 from torch import Tensor
 
-from elmo_bench.elmo.kernels.graphs import jit, tl, triton
+from elmo_bench.elmo.kernels.steps import jit, tl, triton
 
 COLUMNS = 4096  # of a row of logits, at a time
 LOGITS = 2**29  # in memory at once
-EXTRA = 8  # more columns than features: the bias in two parts, and zeros that keep rows aligned
-ALIGNED = 64  # candidates are made up to a multiple of this: products of odd sizes are several times slower
+# More columns than features: the bias in two parts, and zeros that keep rows aligned.
+EXTRA = 8
+# Candidates are made up to a multiple of this: products of odd sizes are several times
+# slower.
+ALIGNED = 64
 NEVER = -30_000.0  # the logit of a candidate that only fills up
-IGNORED, SEPARATE = -2, -1  # a row without a target; a row whose target has a logit outside the matrix
+IGNORED = -2  # a row without a target
+SEPARATE = -1  # a row whose target has a logit outside the matrix
 
 
 class Sampler:
-    """`samples` distinct words, with the same probabilities in every draw (log-uniform by rank, as in bilm-tf)."""
+    """`samples` distinct words, with the same probabilities in every draw.
+
+    Log-uniform by rank, as in bilm-tf.
+    """
 
     def __init__(self, words: int, samples: int, device: torch.device):
         rank = torch.arange(words, dtype=torch.double)
         share = torch.log((rank + 2) / (rank + 1)) / math.log(words + 1)
-        other = torch.log1p(-share)  # the logarithm of the chance that a draw is another word
-        low, high = 0.0, 1.0
-        while (-torch.expm1(high * other)).sum() < samples:
-            high *= 2
-        for _ in range(100):  # draws with replacement that have `samples` distinct words among them
-            middle = (low + high) / 2
-            few = (-torch.expm1(middle * other)).sum() < samples
-            low, high = (middle, high) if few else (low, middle)
+        other = torch.log1p(-share)  # log of the chance that a draw is another word
+        draws = _draws_for(samples, other)
         self.samples = samples
         self.log_share = share.log().float().to(device)
-        self.log_chance = torch.log(-torch.expm1(high * other)).float().to(device)
+        self.log_chance = torch.log(-torch.expm1(draws * other)).float().to(device)
 
     def draw(self) -> Tensor:
-        """int64 [S]: drawn without replacement, by the highest of log shares with Gumbel noise."""
+        """int64 [S]: drawn without replacement.
+
+        By the highest of log shares with Gumbel noise.
+        """
         noise = torch.empty_like(self.log_share).exponential_().log_()
         return torch.topk(self.log_share - noise, self.samples, sorted=False).indices
 
 
-def cross_entropy(
-    x: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, sampler: Sampler | None = None
-) -> tuple[Tensor, Tensor]:
-    """Features [M, P], softmax [V, P] and [V], targets int64 [M] (negative: none) -> mean loss, and losses [M].
+def _draws_for(samples: int, other: Tensor) -> float:
+    """The number of draws with replacement that have `samples` distinct words.
 
-    Products have the type of `x`, sums are float32. With a sampler the loss is over the target and the drawn words,
-    each logit lowered by the logarithm of its chance (Jean et al. 2015). Only the mean has gradients.
+    other [V]: the logarithm of the chance that a draw is another word.
+    """
+
+    def distinct(draws: float) -> Tensor:
+        return (-torch.expm1(draws * other)).sum()
+
+    low = 0.0
+    high = 1.0
+    while distinct(high) < samples:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        if distinct(middle) < samples:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def cross_entropy(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    sampler: Sampler | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Features [M, P], softmax [V, P] and [V] -> mean loss, and losses [M].
+
+    targets int64 [M] (negative: none). Products have the type of `x`, sums are float32.
+    With a sampler the loss is over the target and the drawn words, each logit lowered
+    by the logarithm of its chance (Jean et al. 2015). Only the mean has gradients.
     """
     ids = sampler.draw() if sampler else None
     chance = sampler.log_chance if sampler else None
@@ -61,40 +93,54 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     @torch.amp.custom_fwd(device_type="cuda")
     def forward(ctx, x, weight, bias, targets, ids, chance):  # noqa: PLR0917
-        kind, (rows, features) = x.dtype, x.shape
+        kind = x.dtype
+        rows, features = x.shape
         shift = bias if chance is None else bias - chance
-        matrix = _with_bias(*((weight, shift) if ids is None else (weight[ids], shift[ids])), kind)  # S(P+8)
-        ahead = x.new_zeros(rows, features + EXTRA)
-        ahead[:, :features], ahead[:, features : features + 2] = x, 1
-        wanted, known = targets >= 0, targets.clamp(min=0)
+        wanted = targets >= 0
+        word = targets.clamp(min=0)
         if ids is None:
-            column, separate = known, x.new_zeros(rows, dtype=torch.float32)
+            matrix = _with_bias(weight, shift, kind)  # V(P+8)
+            column = word
+            separate = x.new_zeros(rows, dtype=torch.float32)
         else:
+            matrix = _with_bias(weight[ids], shift[ids], kind)  # S(P+8)
             place = torch.full_like(bias, SEPARATE, dtype=torch.int64)
             place[ids] = torch.arange(len(ids), device=ids.device)
-            column = place[known]
-            rows_of_targets = weight[known].to(kind)
-            separate = (x.float() * rows_of_targets.float()).sum(dim=1) + shift[known]
+            column = place[word]
+            target_rows = weight[word].to(kind)
+            separate = (x.float() * target_rows.float()).sum(dim=1) + shift[word]
         column = torch.where(wanted, column, IGNORED)
-        loss, d_separate = torch.empty_like(separate), torch.empty_like(separate)
+        ahead = x.new_zeros(rows, features + EXTRA)
+        ahead[:, :features] = x
+        ahead[:, features : features + 2] = 1
+        loss = torch.empty_like(separate)
+        d_separate = torch.empty_like(separate)
         d_matrix = torch.zeros_like(matrix, dtype=torch.float32)
         d_x = torch.empty_like(ahead)
         size = max(1, LOGITS // len(matrix))
-        for block in (slice(start, start + size) for start in range(0, rows, size)):
+        for start in range(0, rows, size):
+            block = slice(start, start + size)
             logits = ahead[block] @ matrix.T
-            loss_rows(logits, column[block], separate[block], loss[block], d_separate[block])
+            loss_rows(
+                logits, column[block], separate[block], loss[block], d_separate[block]
+            )
             torch.mm(logits, matrix, out=d_x[block])
             d_matrix += logits.T @ ahead[block]
             del logits
-        d_x, d_matrix = d_x[:, :features], d_matrix[: len(weight if ids is None else ids)]
+        d_x = d_x[:, :features]
         if ids is None:
-            d_weight, d_bias = d_matrix[:, :features], d_matrix[:, features]
+            d_matrix = d_matrix[: len(weight)]
+            d_weight = d_matrix[:, :features]
+            d_bias = d_matrix[:, features]
         else:
-            d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-            d_weight[ids], d_bias[ids] = d_matrix[:, :features], d_matrix[:, features]
-            d_weight.index_add_(0, known, d_separate[:, None] * x)
-            d_bias.index_add_(0, known, d_separate)
-            d_x = d_x + (d_separate[:, None] * rows_of_targets).to(kind)
+            d_matrix = d_matrix[: len(ids)]
+            d_weight = torch.zeros_like(weight)
+            d_weight[ids] = d_matrix[:, :features]
+            d_weight.index_add_(0, word, d_separate[:, None] * x)
+            d_bias = torch.zeros_like(bias)
+            d_bias[ids] = d_matrix[:, features]
+            d_bias.index_add_(0, word, d_separate)
+            d_x = d_x + (d_separate[:, None] * target_rows).to(kind)
         count = wanted.sum()
         ctx.save_for_backward(d_x, d_weight, d_bias, count)
         ctx.mark_non_differentiable(loss)
@@ -105,7 +151,8 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx, gradient, _):
         d_x, d_weight, d_bias, count = ctx.saved_tensors
         scale = gradient / count
-        return d_x * scale.to(d_x.dtype), d_weight * scale, d_bias * scale, None, None, None
+        d_x = d_x * scale.to(d_x.dtype)
+        return d_x, d_weight * scale, d_bias * scale, None, None, None
 
 
 def _with_bias(weight: Tensor, bias: Tensor, kind: torch.dtype) -> Tensor:
@@ -114,41 +161,58 @@ def _with_bias(weight: Tensor, bias: Tensor, kind: torch.dtype) -> Tensor:
     The bias is two columns: its rounded value and the remainder.
     """
     words, features = weight.shape
-    matrix = weight.new_zeros(-(-words // ALIGNED) * ALIGNED, features + EXTRA, dtype=kind)
+    rows = (words + ALIGNED - 1) // ALIGNED * ALIGNED
+    matrix = weight.new_zeros(rows, features + EXTRA, dtype=kind)
     rounded = bias.to(kind)
     matrix[:words, :features] = weight
-    matrix[:words, features], matrix[:words, features + 1] = rounded, bias - rounded.float()
+    matrix[:words, features] = rounded
+    matrix[:words, features + 1] = bias - rounded.float()
     matrix[words:, features] = NEVER
     return matrix
 
 
-def loss_rows(logits: Tensor, column: Tensor, separate: Tensor, loss: Tensor, d_separate: Tensor) -> None:
-    """Logits MV become their gradients, of the sum of the cross-entropies, which go to `loss` M.
+def loss_rows(
+    logits: Tensor, column: Tensor, separate: Tensor, loss: Tensor, d_separate: Tensor
+) -> None:
+    """Logits MV become their gradients, of the sum of the cross-entropies.
 
-    `column` M int64 is the target's column, SEPARATE where its logit is `separate` M float32 and one more candidate,
-    IGNORED where the row has no target. `d_separate` M becomes the gradient of `separate`.
+    These go to `loss` M. `column` M int64 is the target's column, SEPARATE where its
+    logit is `separate` M float32 and one more candidate, IGNORED where the row has no
+    target. `d_separate` M becomes the gradient of `separate`.
     """
     if logits.is_cuda and triton:
-        _loss_rows[(logits.shape[0],)](
-            logits, column, separate, loss, d_separate, logits.shape[1], logits.stride(0), BLOCK=COLUMNS, num_warps=8
+        rows, columns = logits.shape
+        _loss_rows[(rows,)](
+            logits,
+            column,
+            separate,
+            loss,
+            d_separate,
+            columns,
+            logits.stride(0),
+            BLOCK=COLUMNS,
+            num_warps=8,
         )
         return
     x = logits.float()
-    total = torch.logsumexp(x, dim=1)
     outside = column == SEPARATE
-    total = torch.where(outside, torch.logaddexp(total, separate), total)
-    hit = column.clamp(min=0)[:, None]
-    target = torch.where(outside, separate, x.gather(1, hit)[:, 0])
     wanted = column != IGNORED
+    hit = column.clamp(min=0)[:, None]
+    total = torch.logsumexp(x, dim=1)
+    total = torch.where(outside, torch.logaddexp(total, separate), total)
+    target = torch.where(outside, separate, x.gather(1, hit)[:, 0])
     loss.copy_(torch.where(wanted, total - target, 0.0))
     d_separate.copy_(torch.where(outside, torch.exp(separate - total) - 1, 0.0))
     share = torch.exp(x - total[:, None])
-    share.scatter_add_(1, hit, torch.where(column >= 0, -1.0, 0.0)[:, None].to(share))
+    one = torch.where(column >= 0, -1.0, 0.0)[:, None]
+    share.scatter_add_(1, hit, one.to(share))
     logits.copy_(share * wanted[:, None])
 
 
 @jit
-def _loss_rows(logits, column, separate, loss, d_separate, columns, stride, BLOCK: tl.constexpr):  # noqa: PLR0917
+def _loss_rows(  # noqa: PLR0917
+    logits, column, separate, loss, d_separate, columns, stride, BLOCK: tl.constexpr
+):
     row = tl.program_id(0)
     line = logits + row.to(tl.int64) * stride
     target = tl.load(column + row)
@@ -177,7 +241,9 @@ def _loss_rows(logits, column, separate, loss, d_separate, columns, stride, BLOC
         wanted = tl.load(line + tl.maximum(target, 0)).to(tl.float32)
         wanted = tl.where(target == -1, apart, wanted)
         tl.store(loss + row, total_log - wanted)
-        tl.store(d_separate + row, tl.where(target == -1, tl.exp(apart - total_log) - 1, 0.0))
+        tl.store(
+            d_separate + row, tl.where(target == -1, tl.exp(apart - total_log) - 1, 0.0)
+        )
         tl.debug_barrier()
         for start in range(0, columns, BLOCK):
             place = start + tl.arange(0, BLOCK)

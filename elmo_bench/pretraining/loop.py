@@ -1,4 +1,7 @@
-"""The training itself: steps over batches of whole sentences until the time or the passes are spent."""
+"""The training itself: steps over batches of whole sentences.
+
+It ends when the steps, the time or the passes are spent.
+"""
 
 import math
 import time
@@ -14,9 +17,11 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, read_checkpoint, write_checkpoint
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.progress import Meter, console, progress
-from elmo_bench.pretraining.encode import Batch, Batches, Encoded
+from elmo_bench.pretraining import checkpoints
+from elmo_bench.pretraining.batches import Batch, Batches
+from elmo_bench.pretraining.encode import Encoded
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
 from elmo_bench.spec.options import dotted, spelled
@@ -25,43 +30,61 @@ from elmo_bench.training.optimisers import OPTIMISERS, construct
 BFLOAT16 = "bf16-mixed"
 READ_EVERY = 50  # steps between reading losses on a GPU, which waits for it
 AHEAD = 4  # batches made while the device works
-CHECKPOINT = "[0-9]" * 8 + ".ckpt"  # named by its step
-KEPT = 2  # checkpoints, as in bilm-tf
 
 
 class Training:
-    """A language model with its texts and its optimiser, at a step of its training by `config.recipe`.
+    """A language model with its texts and its optimiser, at a step of its training.
 
-    It resumes from the newest good checkpoint in `<out>/checkpoints`. `weights` is the checksum of the weights that
-    it started from, if any. Raises UserError for a checkpoint of other weights, text or settings.
+    It trains by `config.recipe`. It resumes from the newest good checkpoint in
+    `<out>/checkpoints`. `weights` is the checksum of the weights that it started from,
+    if any. Raises UserError for a checkpoint of other weights, text or settings.
     """
 
     def __init__(
-        self, model: LanguageModel, text: Encoded, config: DictConfig, *, out: Path, weights: str | None = None
+        self,
+        model: LanguageModel,
+        text: Encoded,
+        config: DictConfig,
+        *,
+        out: Path,
+        weights: str | None = None,
     ):
-        self.config, self.recipe, self.device, self.out = config, config.recipe, torch.device(device_of(config)), out
-        self.model, self.text = model.to(self.device).train(), text
-        self.bfloat16 = self.recipe.precision == BFLOAT16
-        self.batches = Batches(text, cells=self.recipe.cells, seed=config.seed)
+        recipe = config.recipe
+        plain: Any = OmegaConf.to_container(recipe, resolve=True)
+        self.config = config
+        self.recipe = recipe
+        self.out = out
+        self.device = torch.device(device_of(config))
+        self.model = model.to(self.device).train()
+        self.text = text
+        self.bfloat16 = recipe.precision == BFLOAT16
+        self.batches = Batches(text, cells=recipe.cells, seed=config.seed)
         words = len(model.softmax.bias)
-        self.sampler = Sampler(words, min(self.recipe.samples, words), self.device)
-        plain: Any = OmegaConf.to_container(self.recipe.optimizer, resolve=True)
-        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.optimizer = construct("recipe.optimizer", OPTIMISERS, plain, self.parameters)
+        self.sampler = Sampler(words, min(recipe.samples, words), self.device)
+        self.parameters = [part for part in model.parameters() if part.requires_grad]
+        self.optimizer = construct(
+            "recipe.optimizer", OPTIMISERS, plain["optimizer"], self.parameters
+        )
         self.rate = self.optimizer.param_groups[0]["lr"]
-        self.step = self.read = self.number = self.index = 0  # steps, targets, pass, batch of the pass
-        self.curve: list[list[float]] = []  # step, targets, the losses of both directions, learning rate
-        self.unread: list[tuple[int, int, float, Tensor, Tensor]] = []  # steps whose losses are on the device
-        self.before, self.started = 0.0, time.monotonic()
-        used: Any = OmegaConf.to_container(config.recipe, resolve=True)
-        self.recipes: list[tuple[int, dict[str, Any]]] = [(0, dotted(used, "recipe."))]  # each with its first step
+        self.step = 0
+        self.read = 0  # targets
+        self.number = 0  # of the pass
+        self.index = 0  # of the batch in the pass
+        # Step, targets, the losses of both directions, learning rate.
+        self.curve: list[list[float]] = []
+        # Steps whose losses are on the device.
+        self.unread: list[tuple[int, int, float, Tensor, Tensor]] = []
+        self.before = 0.0  # seconds of earlier runs
+        self.started = time.monotonic()
+        # Each with its first step.
+        self.recipes: list[tuple[int, dict[str, Any]]] = [(0, dotted(plain, "recipe."))]
         self.same = {  # in every run of a training
             "weights": weights,
             "text": text.digest,  # of the vocabulary, too, which is that of the weights
             "seed": config.seed,
             "shape": model.bilm.options.to_json(),
-            "recipe.cells": self.recipe.cells,
-            "recipe.optimizer.name": plain["name"],
+            "recipe.cells": recipe.cells,
+            "recipe.optimizer.name": plain["optimizer"]["name"],
         }
         self._resume()
 
@@ -75,14 +98,21 @@ class Training:
         """What a resumed training changed of its recipe, and from which step."""
         changes = []
         for (_, old), (step, new) in pairwise(self.recipes):
-            keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-            told = (f"{key}={spelled(new.get(key))} (before: {spelled(old.get(key))})" for key in keys)
-            changes.append(f"from step {step + 1:,}: {', '.join(told)}")
+            settings = []
+            for key in {**old, **new}:
+                before = old.get(key)
+                now = new.get(key)
+                if before != now:
+                    settings.append(f"{key}={spelled(now)} (before: {spelled(before)})")
+            changes.append(f"from step {step + 1:,}: {', '.join(settings)}")
         return changes
 
     @property
     def done(self) -> float:
-        """The fraction of the training that is over, by `recipe.steps`, `recipe.minutes` or `recipe.epochs`."""
+        """The fraction of the training that is over.
+
+        By `recipe.steps`, `recipe.minutes` or `recipe.epochs`.
+        """
         if self.recipe.steps is not None:
             return min(1.0, self.step / self.recipe.steps)
         if self.recipe.minutes is not None:
@@ -90,32 +120,46 @@ class Training:
         return min(1.0, self.read / (self.recipe.epochs * self.text.cells))
 
     def train_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """One step; the mean loss [2] of each direction, and whether the gradient was finite."""
-        torch.manual_seed(self.config.seed * 1_000_003 + self.step)  # draws depend only on the seed and the step
+        """One step.
+
+        Returns the mean loss [2] of each direction, and whether the gradient was
+        finite.
+        """
+        # Draws depend only on the seed and the step.
+        torch.manual_seed(self.config.seed * 1_000_003 + self.step)
         done = self.done
-        factor = rate_factor(self.recipe.schedule, step=self.step, warmup=self.recipe.warmup, done=done)
+        factor = rate_factor(
+            self.recipe.schedule, step=self.step, warmup=self.recipe.warmup, done=done
+        )
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate * factor
-        x, targets = features(self.model, batch, bfloat16=self.bfloat16)
+        softmax = self.model.softmax
         sampler = self.sampler if done < self.recipe.full_from else None
-        mean, losses = cross_entropy(x, self.model.softmax.weight, self.model.softmax.bias, targets, sampler)
+        x, targets = features(self.model, batch, bfloat16=self.bfloat16)
+        mean, losses = cross_entropy(x, softmax.weight, softmax.bias, targets, sampler)
         mean.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.recipe.clip, foreach=True)
-        for parameter in self.parameters:  # a gradient that is not finite changes nothing
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.parameters, self.recipe.clip, foreach=True
+        )
+        for parameter in self.parameters:  # what is not finite changes nothing
             assert parameter.grad is not None
             parameter.grad.nan_to_num_(0.0, 0.0, 0.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self.step, self.read, self.index = self.step + 1, self.read + batch.cells, self.index + 1
-        return losses.view(2, -1).sum(dim=1) / batch.cells, torch.isfinite(norm)
+        self.step += 1
+        self.read += batch.cells
+        self.index += 1
+        mean_losses = losses.view(2, -1).sum(dim=1) / batch.cells
+        return mean_losses, torch.isfinite(norm)
 
     def run(self, title: str) -> None:
         """Train to the end, from the current step."""
         saved = time.monotonic()
         with progress(title) as meter:
             for batch in self._remaining():
-                result = self.train_step(batch)
-                self.unread.append((self.step, self.read, self.optimizer.param_groups[0]["lr"], *result))
+                loss, finite = self.train_step(batch)
+                rate = self.optimizer.param_groups[0]["lr"]
+                self.unread.append((self.step, self.read, rate, loss, finite))
                 if self.device.type == "cpu" or len(self.unread) == READ_EVERY:
                     self._look(meter)
                 if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
@@ -130,33 +174,44 @@ class Training:
         with ThreadPoolExecutor(1) as thread:
             while self.done < 1:
                 plan = iter(self.batches.plan(self.number)[self.index :])
-                coming = deque(thread.submit(self.batches.batch, sentences) for sentences in islice(plan, AHEAD))
+                coming = deque(
+                    thread.submit(self.batches.batch, sentences)
+                    for sentences in islice(plan, AHEAD)
+                )
                 while coming and self.done < 1:
                     batch = coming.popleft().result()
-                    coming.extend(thread.submit(self.batches.batch, sentences) for sentences in islice(plan, 1))
+                    for sentences in islice(plan, 1):
+                        coming.append(thread.submit(self.batches.batch, sentences))
                     yield batch
                 if not coming:
-                    self.number, self.index = self.number + 1, 0
+                    self.number += 1
+                    self.index = 0
 
     def _look(self, meter: Meter) -> None:
-        """Read losses, which waits for the device. Raises UserError if they are not finite."""
+        """Read losses, which waits for the device.
+
+        Raises UserError if they are not finite.
+        """
         if not self.unread:
             return
         steps, read, rates, losses, finite = zip(*self.unread, strict=True)
         self.unread = []
         if torch.stack(finite).float().mean() < 0.5:
             raise UserError(
-                f"step {self.step}: the gradient is not finite. The last checkpoint is good: resume from it with a "
-                "lower recipe.optimizer.lr."
+                f"step {self.step}: the gradient is not finite. The last checkpoint is "
+                "good: resume from it with a lower recipe.optimizer.lr."
             )
         values = torch.stack(losses).cpu()
         before = self.curve[-1][1] if self.curve else 0
-        self.curve += map(list, zip(steps, read, *values.T.tolist(), rates, strict=True))
+        rows = zip(steps, read, *values.T.tolist(), rates, strict=True)
+        self.curve += map(list, rows)
         done = self.done
+        minutes_left = self.seconds * (1 / done - 1) / 60
         meter.advance(
             self.read - int(before),
-            f"loss {values.mean():.3f}  lr {rates[-1]:.2e}  pass {self.read / self.text.cells:.2f}  "
-            f"{100 * done:.1f} % done, {self.seconds * (1 / done - 1) / 60:,.1f} minutes left",
+            f"loss {values.mean():.3f}  lr {rates[-1]:.2e}  "
+            f"pass {self.read / self.text.cells:.2f}  "
+            f"{100 * done:.1f} % done, {minutes_left:,.1f} minutes left",
             steps=len(steps),
         )
 
@@ -171,61 +226,73 @@ class Training:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
         }
-        folder = self.out / "checkpoints"
-        write_checkpoint(folder / f"{self.step:08d}.ckpt", state)
-        paths = sorted(folder.glob(CHECKPOINT))
-        newest = [path for path in paths if path.stem <= f"{self.step:08d}"][-KEPT:]  # one of a later step is damaged
-        for path in set(paths).difference(newest):
-            path.unlink()
+        checkpoints.write(self.out / "checkpoints", self.step, state)
         with atomic_write(self.out / "curve.csv", "w") as file:
             file.write("step,tokens,forward,backward,rate\n")
-            file.writelines("{},{},{:.5f},{:.5f},{:.4g}\n".format(*row) for row in self.curve)
+            for row in self.curve:
+                file.write("{},{},{:.5f},{:.5f},{:.4g}\n".format(*row))
 
     def _resume(self) -> None:
         """Go on from the newest checkpoint that can be read, if any.
 
-        Raises UserError if all are damaged: a long training must not start again silently.
+        Raises UserError if all are damaged: a long training must not start again
+        silently.
         """
-        paths = sorted((self.out / "checkpoints").glob(CHECKPOINT), reverse=True)
-        for path in paths:
-            try:
-                state = read_checkpoint(path)
-                break
-            except UserError as damaged:
-                if path == paths[-1]:
-                    raise
-                console.print(f"{damaged} Trying the checkpoint before it.", highlight=False)
-        else:
+        newest = checkpoints.read_newest(self.out / "checkpoints")
+        if newest is None:
             return
-        for name, now in self.same.items():
-            if state.get("same", {}).get(name) != now:
-                advice = f"Resume with the same, or remove {self.out}, or give another out=."
-                other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
-                raise UserError(f"{path}: from a training with other {other}. {advice}")
-        console.print(f"resuming from {path} at step {state['place'][0]}", highlight=False)
+        path, state = newest
+        self._check_same(path, state)
+        step = state["place"][0]
+        console.print(f"resuming from {path} at step {step}", highlight=False)
         self.model.load_state_dict(state["model"])
-        own = self.optimizer.state_dict()["param_groups"]  # of this config: it may have others than the checkpoint
-        self.optimizer.load_state_dict({**state["optimizer"], "param_groups": own})
+        # Settings of this config: they may differ from those in the checkpoint.
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({**state["optimizer"], "param_groups": groups})
         self.step, self.read, self.number, self.index = state["place"]
-        self.before, self.curve = state["seconds"], state["curve"]
-        [(_, now)], kept = self.recipes, state.get("recipes", self.recipes)  # checkpoints of earlier versions lack it
-        self.recipes = kept if kept[-1][1] == now else [*kept, (self.step, now)]
-        for change in self.changes[len(kept) - 1 :]:
+        self.before = state["seconds"]
+        self.curve = state["curve"]
+        [(_, now)] = self.recipes
+        # Checkpoints of earlier versions lack the recipes.
+        earlier = state.get("recipes", self.recipes)
+        self.recipes = earlier
+        if earlier[-1][1] != now:
+            self.recipes = [*earlier, (self.step, now)]
+        for change in self.changes[len(earlier) - 1 :]:
             console.print(f"the recipe has changed, {change}", highlight=False)
+
+    def _check_same(self, path: Path, state: dict[str, Any]) -> None:
+        """Raise UserError for a checkpoint of other weights, text or settings."""
+        same = state.get("same", {})
+        for name, now in self.same.items():
+            if same.get(name) == now:
+                continue
+            other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
+            raise UserError(
+                f"{path}: from a training with other {other}. Resume with the same, or "
+                f"remove {self.out}, or give another out=."
+            )
 
 
 def device_of(config: DictConfig) -> str:
     """torch's name of the device. Raises UserError if it is missing."""
-    if config.accelerator == "gpu" and not torch.cuda.is_available():
+    if config.accelerator != "gpu":
+        return "cpu"
+    if not torch.cuda.is_available():
         raise UserError("accelerator=gpu: no CUDA device here. Use accelerator=cpu.")
-    return "cuda" if config.accelerator == "gpu" else "cpu"
+    return "cuda"
 
 
 def rate_factor(schedule: str, *, step: int, warmup: int, done: float) -> float:
-    """The learning rate as a fraction of its highest value: a linear warm-up, then by `done`, the fraction behind.
+    """The learning rate as a fraction of its highest value.
 
-    `constant` stays, `linear` falls to 0, `cosine` falls to a fiftieth.
+    A linear warm-up, then by `done`, the fraction behind. `constant` stays, `linear`
+    falls to 0, `cosine` falls to a fiftieth.
     """
-    up = min(1.0, (step + 1) / max(1, warmup))
-    falls = {"constant": 1.0, "linear": 1 - done, "cosine": 0.02 + 0.49 * (1 + math.cos(math.pi * done))}
-    return up * falls[schedule]
+    warm = min(1.0, (step + 1) / max(1, warmup))
+    falls = {
+        "constant": 1.0,
+        "linear": 1 - done,
+        "cosine": 0.02 + 0.49 * (1 + math.cos(math.pi * done)),
+    }
+    return warm * falls[schedule]

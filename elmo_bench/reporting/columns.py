@@ -4,18 +4,15 @@ from collections.abc import Mapping
 from math import nan
 from typing import Any, NamedTuple
 
-from elmo_bench.base.formula import measure
+from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
+from elmo_bench.spec.budget import converged
 from elmo_bench.spec.experiments import FRACTION
-from elmo_bench.spec.run_spec import RunSpec, converged
+from elmo_bench.spec.run_spec import DRAWN, RunSpec
 
 LABELS = (
     "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
 )
-DRAWN = {
-    "data.train_fraction",
-    "data.max_train",
-}  # with either, the seed draws the subset
 
 
 class Run(NamedTuple):
@@ -72,7 +69,6 @@ class Run(NamedTuple):
     spec: RunSpec
     paths: RunPaths
     attempt: str
-    formula: str
     scores: dict[str, Any]
     curve: list[float]  # dev score by epoch
     steps: list[int]  # by epoch
@@ -146,7 +142,6 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         spec=spec,
         paths=paths,
         attempt=record["attempt"],
-        formula=record["formula"],
         scores=dict(record["scores"]),
         curve=record["curves"]["dev"],
         steps=record["curves"]["steps"],

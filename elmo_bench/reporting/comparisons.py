@@ -22,15 +22,19 @@ import numpy as np
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import Counting, Counts, columns, main_figure
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
-from elmo_bench.ledger.outcomes import Formula, Outcomes, formula
+from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
 from elmo_bench.reporting.significance import (
+    CERTAIN,
     Difference,
+    Variance,
     difference,
     holm,
     over_seeds,
     relative_reduction,
 )
+from elmo_bench.spec.names import metric_of
 
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
@@ -48,9 +52,9 @@ class Comparison(NamedTuple):
     dev_gain: float
     test_gain: float
     reduction: float  # the relative error reduction in percent; NaN if they make no errors
-    both_converged: (
-        bool  # every seed; else there is no verdict, since training longer could change it
-    )
+    both_checked: bool
+    # Every seed, and checked; else there is no verdict, since training longer could change it.
+    both_converged: bool
     untested: str  # why there is no test; empty if there is one
     difference: Difference | None
     se: float  # standard error, and the same of seeds and of items alone
@@ -100,14 +104,15 @@ def compare(
         if (ours, theirs, split_) not in compared:
             compared[ours, theirs, split_] = _compare(by_hash[ours], by_hash[theirs], split_, read)
     keys = zip(table.ours, table.theirs, table.split, strict=True)
-    columns = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
-    table = pd.concat([table, columns], axis=1)
+    tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
+    table = pd.concat([table, tests], axis=1)
     table["p_holm"] = (
         table.groupby(["purpose", "family"]).p.transform(_adjusted) if len(table) else nan
     )
     decided = table.gain.gt(0).map({True: "ahead", False: "behind"})
     table["verdict"] = decided.where(table.p_holm <= ALPHA, "tie").where(table.p_holm.notna(), "")
     reasons = table.both_converged.map({True: "not tested", False: "not converged"})
+    reasons = reasons.where(table.both_checked.astype(bool), NOT_CHECKED)
     table["conclusion"] = table.verdict.where(table.verdict != "", reasons)
     return table
 
@@ -132,22 +137,25 @@ def _compare(
         _check_comparable(first, other)
         if paired and not common:
             raise UserError("no seed in common")
+        metric = scoring(first.task)
         arms = [_outcomes(arm, split, read) for arm in (ours, theirs)]
-        scores = [arm[split].tolist() for arm in (ours, theirs)]
-        tested = difference_of(arms, scores, scoring(first.task, first.formula), paired=paired)
+        seeds = _over_seeds(ours, theirs, split, paired=paired)
+        tested = difference_of(arms, seeds, metric, paired=paired)
     except UserError as error:
         untested = (
             str(error).replace(f"{first.paths.ledger}/", "").rstrip(".")
         )  # the same page wherever it is
     gains = {name: fmean(ours[name]) - fmean(theirs[name]) for name in ("dev", "test")}
     reduction = relative_reduction(fmean(ours[split]), fmean(theirs[split]))
-    converged = bool(ours.converged.all() and theirs.converged.all())
+    checked = bool(first.checked and other.checked)
+    converged = bool(ours.converged.all() and theirs.converged.all()) and checked
     low, high = tested.interval if tested else (nan, nan)
     return Comparison(
         gain=gains[split],
         dev_gain=gains["dev"],
         test_gain=gains["test"],
         reduction=nan if reduction is None else reduction,
+        both_checked=checked,
         both_converged=converged,
         untested=untested,
         difference=tested,
@@ -174,28 +182,47 @@ def _check_comparable(ours: pd.Series, theirs: pd.Series) -> None:
             )
 
 
-def _outcomes(arm: pd.DataFrame, split: str, read: ReadOutcomes) -> dict[str, Outcomes]:
+def _over_seeds(
+    ours: pd.DataFrame, theirs: pd.DataFrame, split: str, *, paired: bool
+) -> list[Variance | None]:
+    """The variance of the mean over seeds of each of the two or, if `paired`, of the mean difference."""
+    scores = [arm[split].tolist() for arm in (ours, theirs)]
+    if paired:
+        differences = [one - other for one, other in zip(*scores, strict=True)]
+        return [over_seeds(differences)]
+    variances = []
+    for arm, of_arm in zip((ours, theirs), scores, strict=True):
+        deterministic = arm.iloc[0].spec.deterministic
+        variances.append(CERTAIN if deterministic else over_seeds(of_arm))
+    return variances
+
+
+def _outcomes(arm: pd.DataFrame, split: str, read: ReadOutcomes) -> dict[str, Counts]:
     """The outcomes of each run by its name."""
     return {str(paths.record.with_suffix("")): of_split(read(paths), split) for paths in arm.paths}
 
 
-def scoring(task: str, name: str) -> Formula:
-    """How a score of a task follows from the outcomes of its items. Raises UserError for an unknown formula."""
-    return formula(name, task)
+def scoring(task: str) -> Counting:
+    """How a score of a task follows from the outcomes of its items. Raises UserError if it is not installed."""
+    metric = metric_of(task)
+    if metric is None:
+        raise UserError(f"{task}: {UNCHECKED}")
+    return metric
 
 
 def difference_of(
-    arms: Sequence[Mapping[str, Outcomes]],
-    scores: Sequence[Sequence[float]],
-    how: Formula,
+    arms: Sequence[Mapping[str, Counts]],
+    seeds: Sequence[Variance | None],
+    metric: Counting,
     *,
     paired: bool = False,
 ) -> Difference:
     """The difference of the mean scores of two systems, from the outcomes of each run by its name.
 
-    scores: by seed, of each of the two. paired: their seeds are the same, in one order, and drew the same training
-    data. Raises UserError if outcomes are not of the same items, or of a single item, and for a single seed. That they
-    add up to the scores was checked when the records were read.
+    seeds: the variance of the mean over seeds, of each of the two or, if `paired`, of the differences. paired: their
+    seeds are the same, in one order, and drew the same training data. Raises UserError if outcomes are not of the same
+    items, or of a single item, and for a single seed (None). That they add up to the scores was checked when the
+    records were read.
     """
     ours, theirs = arms
     name, outcomes = next(iter(ours.items()))
@@ -205,17 +232,15 @@ def difference_of(
         _check_same_items(other, (name, outcomes))
     if (items if clusters is None else len(np.unique(clusters))) < 2:
         raise UserError(f"{name}: its outcomes are of a single item. Compare on more data.")
-    if paired:
-        scores = [[one - other for one, other in zip(*scores, strict=True)]]
-    variances = [over_seeds(numbers) for numbers in scores]
-    known = [variance for variance in variances if variance is not None]
-    if len(known) < len(scores):
+    variances = [variance for variance in seeds if variance is not None]
+    if len(variances) < len(seeds):
         raise UserError("a single seed")
-    counts = [np.stack([how.counts_of(run) for run in arm.values()]) for arm in arms]
-    return difference(counts[0], counts[1], how.score, known, clusters, paired=paired)
+    counts = [np.stack([columns(metric, run) for run in arm.values()]) for arm in arms]
+    score = main_figure(metric)
+    return difference(counts[0], counts[1], score, variances, clusters, paired=paired)
 
 
-def _check_same_items(run: tuple[str, Outcomes], first: tuple[str, Outcomes]) -> None:
+def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> None:
     """Raise UserError unless two runs, each with its name, have outcomes of the same items."""
     (name, outcomes), (first_name, expected) = run, first
     count = len(next(iter(expected.values())))

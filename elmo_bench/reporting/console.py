@@ -16,9 +16,9 @@ from typing import Any
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
-from elmo_bench.base.formula import measure
+from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, score_of
-from elmo_bench.reporting.names import BASELINE, NOT_CONVERGED
+from elmo_bench.reporting.names import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.config import choices
@@ -54,8 +54,11 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
             _label(row.encoder, of_row, common) for row, of_row in zip(rows, options, strict=True)
         ]
         paragraphs = [f"{title}:", _scores(rows, labels)]
-        if any(group["mark"]):
+        marks = set(group["mark"])
+        if DAGGER in marks:
             paragraphs.append(NOT_CONVERGED)
+        if NOT_CHECKED in marks:
+            paragraphs.append(UNCHECKED)
         if suite not in choices("suite"):
             # Data of the user's own, of which the logs of the runs say this.
             notes = dict.fromkeys(chain(*frame[frame.suite == suite].notes))
@@ -72,9 +75,11 @@ def _label(encoder: str, options: Mapping[str, str], common: set[tuple[str, str]
 
 def _scores(rows: Sequence[Any], labels: Sequence[str]) -> str:
     """Tasks by labels of systems."""
+    from elmo_bench.reporting.frame import summary
+
     lines: dict[str, dict[str, str]] = {}
     for row, label in zip(rows, labels, strict=True):
-        figures = [(row.measure, summarise(row.test_scores))]
+        figures = [(row.measure, summary(row, "test"))]
         if not any(map(isnan, row.macro_f1_scores)):
             figures.append(("macro-F1", summarise(row.macro_f1_scores)))
         for name, score in figures:

@@ -18,11 +18,12 @@ import pandas as pd
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.reporting.tables import Table
+from elmo_bench.reporting.tables import Table, checked_rows
 
 KEYS = ("claim", "figure", "runs")
 _LINK = re.compile(r"\[([^\[\]]*)\]\(#run-[^)]*\)")
-Tables = Mapping[str, pd.DataFrame]  # the frames of tables, by their stems without the suite
+# The frames of tables, by their stems without the suite; only rows whose scores are checked.
+Tables = Mapping[str, pd.DataFrame]
 Claim = Callable[[Tables], Mapping[str, str]]
 
 
@@ -70,7 +71,10 @@ def read_findings(folder: Path, suite: str, tables: Sequence[Table]) -> Findings
     result = Findings()
     if not path.exists():
         return result
-    frames = {table.stem.removeprefix(f"{suite}-"): table.frame for table in tables}
+    frames = {}
+    for table in tables:
+        stem = table.stem.removeprefix(f"{suite}-")
+        frames[stem] = table.frame[checked_rows(table.frame)]
     module = _module(code)
     text = "\n".join(line for _, line in read_lines(path))
     parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]  # what comes first is for writers

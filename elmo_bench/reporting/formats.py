@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from elmo_bench.reporting.comparisons import MARKS
-from elmo_bench.reporting.names import BASELINE, beside_the_papers
+from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
 from elmo_bench.reporting.tables import Format, Line, lines_of, present
 from elmo_bench.spec.experiments import PaperFigures
 
@@ -88,7 +88,7 @@ def spread(
 
 
 def score(split: str, metric: str) -> Format:
-    """Mean ± sd of the main score on dev or test, with the dagger of systems that are not converged."""
+    """Mean ± sd of the main score on dev or test, with the mark of systems whose gains have no verdict."""
     return spread(f"{split} {metric}", split, mark="mark", more={"converged": "converged"})
 
 
@@ -232,7 +232,7 @@ def with_judgements(systems: pd.DataFrame) -> pd.DataFrame:
             hints.append(f"{short_gain(line)} over {BASELINE}: {line['conclusion']}")
             marks.append(MARKS[line["verdict"]] or line["mark"])
         else:
-            hint = "not converged" if line["mark"] else ""
+            hint = "not converged" if line["mark"] == DAGGER else line["mark"]
             judgements.append(hint or None)
             hints.append(hint)
             marks.append(line["mark"])

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pandas as pd
 
@@ -15,8 +16,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.columns import Run, run_of
 from elmo_bench.reporting.comparable import with_groups
-from elmo_bench.reporting.names import DAGGER, distinct_name
-from elmo_bench.reporting.significance import summarise
+from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, distinct_name, is_checked
+from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import invented
@@ -25,8 +26,9 @@ NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. 
 
 
 def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
-    """The records of a ledger: the columns of `Run`, and three that depend on the other runs.
+    """The records of a ledger: the columns of `Run`, `checked`, and three that depend on the other runs.
 
+    `checked` is whether the scores were computed again from the outcomes: the task is installed.
     `left_out` is why no table shows the run, and empty if tables show it. `replaced_by` is the hash of a newer run
     with equal settings that has other contents (data, weights, vectors) or versions (task, encoder, protocol), and
     empty without one; then `current` is true.
@@ -39,6 +41,8 @@ def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
     reasons = {run_hash: _why_left_out(spec) for run_hash, spec in specs.items()}
     frame = pd.DataFrame(rows, columns=Run._fields)
     frame["left_out"] = frame.hash.map(reasons)
+    checked = {task: is_checked(task) for task in set(frame.task)}
+    frame["checked"] = frame.task.map(checked).astype(bool)
     _name_encoders(frame)
     _mark_replaced(frame)
     return frame
@@ -116,8 +120,10 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     - `seeds`, and `seed_list`, the same as a text; `n`, how many
     - of each seed, in this order: `dev_scores`, `test_scores`, `macro_f1_scores`, `seed_curves`, `seed_steps`,
       `seed_mixes`, and `seed_epochs`, such as `3 of 10`
-    - `dev_mean` and `dev_sd`, the mean and the sample standard deviation; the same of `test` and `macro_f1`
-    - `converged`, how many seeds are, and `mark`, a dagger if one is not
+    - `dev_mean` and `dev_sd`, the mean and the sample standard deviation; the same of `test` and `macro_f1`; a system in
+      which nothing is drawn (`RunSpec.deterministic`) has no deviation
+    - `converged`, how many seeds are
+    - `mark`: why its gains have no verdict: its scores are not checked, or a seed did not converge (a dagger)
     - the mean of `work_minutes` and of `peak_memory_mib`
     """
     runs = runs.sort_values("seed")
@@ -127,21 +133,35 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     table["seeds"] = by_hash.seed.agg(tuple)
     table["seed_list"] = [", ".join(map(str, seeds)) for seeds in table.seeds]
     table["n"] = by_hash.size()
+    deterministic = pd.Series([spec.deterministic for spec in table.spec], table.index, bool)
     for name in ("dev", "test", "macro_f1"):
         scores = by_hash[name].agg(tuple)
         table[f"{name}_scores"] = scores
         table[f"{name}_mean"] = scores.map(fmean)
-        table[f"{name}_sd"] = scores.map(_deviation)
+        table[f"{name}_sd"] = scores.map(_deviation).where(~deterministic)
     table["seed_curves"] = by_hash.curve.agg(tuple)
     table["seed_steps"] = by_hash.steps.agg(tuple)
     table["seed_mixes"] = by_hash.mixes.agg(tuple)
     best = runs.best_epoch.astype(str) + " of " + runs.epochs.astype(str)
     table["seed_epochs"] = best.groupby(runs.hash).agg(tuple)
     table["converged"] = by_hash.converged.sum()
-    table["mark"] = ["" if row.converged == row.n else DAGGER for row in table.itertuples()]
+    table["mark"] = [_mark(row) for row in table.itertuples()]
     table["work_minutes"] = by_hash.work_minutes.agg(tuple).map(fmean)
     table["peak_memory_mib"] = by_hash.peak_memory_mib.agg(tuple).map(fmean)
     return with_groups(table)
+
+
+def summary(system: Any, split: str) -> Summary:
+    """The main score of a system on dev or test, over its seeds."""
+    deviation = getattr(system, f"{split}_sd")
+    mean = getattr(system, f"{split}_mean")
+    return Summary(system.n, mean, None if isnan(deviation) else deviation)
+
+
+def _mark(system: Any) -> str:
+    if not system.checked:
+        return NOT_CHECKED
+    return "" if system.converged == system.n else DAGGER
 
 
 def _deviation(scores: Sequence[float]) -> float:

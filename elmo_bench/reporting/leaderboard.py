@@ -136,7 +136,9 @@ def _suite(
     """What the page begins with: what the main experiment shows, table 1, and the encoders with their scores."""
     main = Experiment.load(MAIN)
     primary = comparisons[comparisons.purpose == MAIN]
-    lead = leading(main, primary)
+    # All that the headline and the picture may show.
+    proven, proofs = selected[selected.checked], _checked(primary)
+    lead = leading(main, proofs)
     ranked = compared(selected)
     ranks = tests.ranks(comparisons[comparisons.purpose == RANKS])
     suite = systems_.suite.iloc[0]
@@ -144,12 +146,17 @@ def _suite(
     return {
         "name": suite,
         "title": f"Your data: {suite}" if is_own_data else f"Suite {suite}",
-        "headline": headline(lead, gains_of(selected, primary, (lead, BASELINE))),
-        "picture": picture(selected, primary, main),
+        "headline": headline(lead, gains_of(proven, proofs, (lead, BASELINE))),
+        "picture": picture(proven, proofs, main),
         "table1": table1(selected, primary, main) if len(selected) else None,
         "encoders": encoders(ranked, ranks, costs, main),
         "scores": with_verdicts(ranked, primary),
     }
+
+
+def _checked(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons of systems whose scores are checked."""
+    return comparisons[comparisons.both_checked.astype(bool)]
 
 
 def _sections(
@@ -173,7 +180,8 @@ def _sections(
     sections = [_section("encoders", "Encoders", newest, overviews)]
     for name, selected in chosen.items():
         sections.append(_of_experiment(name, selected, systems_, runs, comparisons))
-    sections.append(_section("worth", TITLE, newest, *worth(ranked, primary, cards)))
+    of_worth = worth(ranked[ranked.checked], _checked(primary), cards)
+    sections.append(_section("worth", TITLE, newest, *of_worth))
     latest = of_newest_protocol(systems_, systems_)
     sections.append(_section("slices", "Slices of test", latest, slices(latest, runs, read)))
     groups = systems_.groupby("basis", sort=False)
@@ -228,7 +236,7 @@ def _of_experiment(
         experiment.caption,
         candidates(systems_, experiment),
         layout_of(experiment).tables(selected, tested, experiment),
-        figures_of(selected, tested, experiment),
+        figures_of(selected[selected.checked], _checked(tested), experiment),
         about=experiment.about,
         command=f"elmo-bench sweep experiment={name} suite={suite}" if is_swept else "",
         spent=spent(runs[runs.hash.isin(selected.hash)]) if len(selected) else "",

@@ -161,7 +161,7 @@ def _encoders(suite: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _score(line: Mapping[str, Any]) -> dict[str, Any]:
     """The test score of a system, and its gain over the baseline, if it has one."""
-    score = {key: line[key] for key in ("title", "anchor", "verdict", "conclusion")}
+    score = {key: line[key] for key in ("title", "anchor", "checked", "verdict", "conclusion")}
     score["over"], score["mark"] = BASELINE, MARKS.get(line["verdict"], "")
     score["text"] = mean_and_sd(line["test_mean"], line["test_sd"])
     gain = present(line["gain"])

@@ -38,8 +38,8 @@ class Published(NamedTuple):
 
 
 def published_rows(runs: "pd.DataFrame", systems: "pd.DataFrame") -> list[dict[str, Any]]:
-    """What is published of the systems of a report, as JSON."""
-    ours = systems[systems.suite == SUITE].sort_values(
+    """What is published of the systems of a report, as JSON: those whose scores are checked."""
+    ours = systems[(systems.suite == SUITE) & systems.checked].sort_values(
         ["task", "test_mean", "run_label", "hash"], ascending=[True, False, True, True]
     )
     rows = []

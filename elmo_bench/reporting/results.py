@@ -18,8 +18,10 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.include import include_given
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.frame import runs, shown, systems
+from elmo_bench.reporting.names import UNCHECKED
 from elmo_bench.reporting.pairs import over_baseline
 from elmo_bench.reporting.remarks import left_out, remarks
+from elmo_bench.spec.names import metric_of
 
 VERSION = "0.3.0"
 COLUMNS = [
@@ -34,6 +36,7 @@ COLUMNS = [
         "metric",
         "dev",
         "test",
+        "checked",
         "gain",
     ),
     *("epochs", "best_epoch", "converged", "train", "dev_items", "test_items"),
@@ -70,6 +73,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     | `label` | the options that differ from the default run, such as `mix=last, place=both`; empty for the default |
     | one column for each such option, such as `mix.penalty` | its value as a text; missing where it is the default |
     | `metric`, `dev`, `test` | the main score of the best epoch, in percent |
+    | `checked` | whether the scores were computed again from the outcomes; false if the task is not installed |
     | `gain` | test score less the mean test score of the baseline's seeds on the same data, missing without one |
     | `epochs`, `best_epoch`, `converged` | epochs that were trained and the best of them, from 1; enough of them |
     | `train`, `dev_items`, `test_items` | how many examples |
@@ -87,7 +91,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     """
     check_exists(Path(ledger))
     include_given([])
-    read = read_all(Path(ledger), [suite] if suite else (), sums=True)
+    read = read_all(Path(ledger), [suite] if suite else (), metrics=metric_of)
     frame = runs(Path(ledger), read.records)
     for problem in [*read.problems, *left_out(frame), *remarks(frame)]:
         warnings.warn(problem, stacklevel=2)
@@ -139,6 +143,7 @@ def log_of(run: Any) -> dict[str, Any]:
     identity = f"{data}/{model}/{time}/{UUID(run.attempt)}"
     contents = {key: value for key, value in (spec.contents or {}).items() if key != "data"}
     dev, test = (run.scores[split]["overall"] for split in ("dev", "test"))
+    unchecked = {} if run.checked else {"scores": UNCHECKED}
     counts = {"train": run.train, "dev": run.dev_items, "test": run.test_items}
     percentages = [
         name for name, score in test.items() if isinstance(score, float) and 0 <= score <= 100
@@ -156,7 +161,7 @@ def log_of(run: Any) -> dict[str, Any]:
         "eval_library": {
             "name": US,
             "version": packages.get(US, "unknown"),
-            "additional_details": _texts({"commit": run.commit, "basis": run.version}),
+            "additional_details": _texts({"commit": run.commit, "basis": run.version} | unchecked),
         },
         "model_info": {
             "name": named,
@@ -187,7 +192,7 @@ def log_of(run: Any) -> dict[str, Any]:
                 },
                 "score_details": {
                     "score": test[name],
-                    "details": _texts({"dev": dev.get(name)}),
+                    "details": _texts({"dev": dev.get(name)} | unchecked),
                 },
                 "generation_config": {
                     "generation_args": {"execution_command": spec.command(run.seed)},

@@ -10,7 +10,7 @@ standard error, one interval and one p-value, by Student's t.
   Other runs lend no variance: whether they vary alike can hardly be tested with three seeds, and a pool of the runs
   that pass such a test is too small (benchmarks/README.md).
 - Items: the paired delete-one jackknife of the difference, over clusters of items that were drawn together, such as
-  the questions about a passage. It holds for any formula of sums (`formulas.py`). What single seeds did with single
+  the questions about a passage. It holds for any figure of sums (`base/metric.py`). What single seeds did with single
   items is in the variance over seeds already, and is taken off here.
 - Degrees of freedom: Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics
   Bulletin 2; without items this is Welch's test (1947).
@@ -74,6 +74,9 @@ class Variance:
 
     value: float
     df: float
+
+
+CERTAIN = Variance(0.0, inf)  # over seeds, of a run whose seeds all have one score
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,18 @@ from contextlib import suppress
 from statistics import fmean
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import Counting, Counts, columns, main_figure, units_of
 from elmo_bench.ledger import of_split, read_outcomes, slices_of
-from elmo_bench.ledger.outcomes import Formula, Outcomes
 from elmo_bench.reporting.comparisons import ReadOutcomes, difference_of, scoring
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
 from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.pairs import over_baseline
-from elmo_bench.reporting.significance import summarise
+from elmo_bench.reporting.significance import over_seeds, summarise
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, present
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
@@ -35,8 +36,8 @@ class Sliced(NamedTuple):
     """A system whose outcomes tell slices apart."""
 
     system: Any
-    scoring: Formula
-    slices: dict[str, dict[str, Outcomes]]  # by slice, by seed
+    metric: Counting
+    slices: dict[str, dict[str, Counts]]  # by slice, by seed
 
 
 def slices(
@@ -105,27 +106,29 @@ def _sliced(
     sliced = []
     for system in group.itertuples():
         try:
-            how = scoring(system.task, system.formula)
+            metric = scoring(system.task)
             of_system = runs[runs.hash == system.hash].sort_values("seed")
             by_slice = _slices(
-                [read(paths) for paths in of_system.paths], list(of_system.seed), how
+                [read(paths) for paths in of_system.paths], list(of_system.seed), metric
             )
         except UserError as error:
             notes.append(f"Left out: {str(error).replace(f'{system.paths.ledger}/', '')}")
             continue
         if by_slice:
-            sliced.append(Sliced(system, how, by_slice))
+            sliced.append(Sliced(system, metric, by_slice))
     return sliced
 
 
 def _slices(
-    stored: list[Outcomes], seeds_: list[int], how: Formula
-) -> dict[str, dict[str, Outcomes]]:
+    stored: list[dict[str, np.ndarray]], seeds_: list[int], metric: Counting
+) -> dict[str, dict[str, Counts]]:
     """The outcomes of runs on test, by slice with a gold unit and by seed; with WHOLE if there is one."""
-    by_slice: dict[str, dict[str, Outcomes]] = {}
+    by_slice: dict[str, dict[str, Counts]] = {}
     for outcomes, seed in zip(stored, seeds_, strict=True):
         parts = {
-            name: part for name, part in slices_of(outcomes, "test").items() if how.gold_of(part)
+            name: part
+            for name, part in slices_of(outcomes, "test").items()
+            if units_of(metric, part)
         }
         if parts:
             parts[WHOLE] = of_split(outcomes, "test")
@@ -134,16 +137,22 @@ def _slices(
     return by_slice
 
 
+def _scores(outcomes: Mapping[str, Counts], metric: Counting) -> list[float]:
+    """The main score of each run."""
+    score = main_figure(metric)
+    return [float(score(columns(metric, counts).sum(axis=0))) for counts in outcomes.values()]
+
+
 def _rows(name: str, sliced: list[Sliced], baselines: Mapping[str, str]) -> list[dict[str, Any]]:
     """A row for each system that has this slice."""
     having = {one.system.hash: one for one in sliced if name in one.slices}
     rows = []
     for run_hash, one in having.items():
-        system, how = one.system, one.scoring
+        system, metric = one.system, one.metric
         outcomes = one.slices[name]
-        scores = [how.score_of(part) for part in outcomes.values()]
+        scores = _scores(outcomes, metric)
         gold, whole = (
-            how.gold_of(next(iter(one.slices[part].values()))) for part in (name, WHOLE)
+            units_of(metric, next(iter(one.slices[part].values()))) for part in (name, WHOLE)
         )
         summary = summarise(scores)
         row = system._asdict() | {
@@ -157,13 +166,14 @@ def _rows(name: str, sliced: list[Sliced], baselines: Mapping[str, str]) -> list
         baseline = having.get(baselines.get(run_hash, ""))
         if baseline:
             theirs = baseline.slices[name]
-            their_scores = [how.score_of(part) for part in theirs.values()]
+            their_scores = _scores(theirs, metric)
             row["gain"] = fmean(scores) - fmean(their_scores)
             if gold < FEWEST:
                 row["too_few"] = "too few"
             else:
                 with suppress(UserError):  # a single seed, other units, too few of them
-                    tested = difference_of((outcomes, theirs), (scores, their_scores), how)
+                    variances = [over_seeds(scores), over_seeds(their_scores)]
+                    tested = difference_of((outcomes, theirs), variances, metric)
                     row["low"], row["high"] = tested.interval
         rows.append(row)
     return rows

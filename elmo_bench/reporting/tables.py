@@ -20,7 +20,13 @@ from typing import Any
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.names import DAGGER, NOT_CONVERGED
+from elmo_bench.reporting.names import (
+    DAGGER,
+    NOT_CHECKED,
+    NOT_CONVERGED,
+    UNCHECKED,
+    is_checked,
+)
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.spec.experiments import Experiment
 
@@ -130,8 +136,16 @@ def make_table(
     notes: Sequence[str] = (),
     most: int | None = None,
 ) -> Table:
-    """A table without its empty columns. Below `notes` come the note on daggers and the notes of its columns."""
-    table = Table(stem, title, frame, list(formats), most=most)
+    """A table without its empty columns. A column `scores` says which rows are not checked.
+
+    Below `notes` come the notes on daggers and on what is not checked, and those of its columns.
+    """
+    unchecked = ~checked_rows(frame)
+    formats = list(formats)
+    if unchecked.any():
+        frame = frame.assign(scores_checked=unchecked.map({True: NOT_CHECKED, False: ""}))
+        formats.append(Format("scores", _scores_checked, {"": "scores_checked"}, link=""))
+    table = Table(stem, title, frame, formats, most=most)
     texts = table.texts()
     is_filled = [any(cells) for cells in zip(*texts, strict=True)]
     filled = list(compress(formats, is_filled))
@@ -139,6 +153,8 @@ def make_table(
     below = list(notes)
     if any(DAGGER in "".join(cells) for cells in texts):
         below.append(NOT_CONVERGED)
+    if any(NOT_CHECKED in "".join(cells) for cells in texts):
+        below.append(UNCHECKED)
     for line in table.lines:
         for column in filled:
             note = column.get(line, "note")
@@ -146,6 +162,18 @@ def make_table(
                 below.append(note)
     table.notes.extend(below)
     return table
+
+
+def checked_rows(frame: pd.DataFrame) -> pd.Series:
+    """Whether the task of each row is installed; true of rows without a task."""
+    if "task" not in frame:
+        return pd.Series(True, frame.index, dtype=bool)
+    checked = {task: is_checked(task) for task in set(frame.task.dropna())}
+    return pd.Series([checked.get(task, True) for task in frame.task], frame.index, dtype=bool)
+
+
+def _scores_checked(line: Line) -> str:
+    return line["scores_checked"]
 
 
 def wide(frame: pd.DataFrame, by: str, name: str, values: Sequence[str]) -> pd.DataFrame:

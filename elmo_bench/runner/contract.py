@@ -7,6 +7,7 @@ import copy
 import inspect
 import itertools
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,12 +23,14 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import FRACTION, columns, encoded, main_figure, scores_of, sums_of
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS
+from elmo_bench.ledger.outcomes import AGREES, check_figures
 from elmo_bench.ledger.schema import check
 from elmo_bench.runner.data import Splits, data_digest, words_of
-from elmo_bench.runner.evaluate import check_outcomes
 from elmo_bench.runner.predict import About
 from elmo_bench.runner.prepare import build_head, build_indexer, build_stores, lexicon_of, load_frozen
 from elmo_bench.spec.config import CONF, task_yaml
@@ -36,7 +39,7 @@ from elmo_bench.spec.options import guess
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.contracts import Data, Metric
-from elmo_bench.training.module import HeadTraining, predictions_of, scores_of
+from elmo_bench.training.module import HeadTraining, predictions_of
 
 FEW, OTHERS = 4, 12  # examples that a head is trained on, and others
 MOST = 100  # examples with another gold
@@ -228,9 +231,9 @@ def check_files(data: Data, metric: Metric, examples: list[Any], predicted: list
         raise UserError("Data.write: no file. Write the predictions to the path that it gets.")
     if len(metric.files) > 1:
         return f"predictions are written as {data.ending}; their gold is a file of its own"
-    wanted = metric.score([each.gold for each in examples], predicted)["overall"]
+    wanted = scores_of(metric, metric.counts([each.gold for each in examples], predicted))["overall"]
     if (scored := metric.score_files(path)["overall"]) != wanted:
-        said = f"{scored} for a file of Data.write; Metric.score says {wanted}"
+        said = f"{scored} for a file of Data.write; Metric.figures says {wanted}"
         raise UserError(f"Metric.score_files: {said}. Write and read the gold and the prediction of each item.")
     if [each.texts for each in data.read_file(path)] != [each.texts for each in examples]:
         raise UserError("Data.read_file: other texts than Data.write was given. Read all that it writes.")
@@ -238,21 +241,23 @@ def check_files(data: Data, metric: Metric, examples: list[Any], predicted: list
 
 
 def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> str:
-    """The outcomes of predictions add up to their score."""
-    gold = [example.gold for example in examples]
-    scores, outcomes = scores_of(metric, gold, predicted), metric.outcomes(gold, predicted)
-    try:
-        json.dumps(scores)
-    except TypeError as error:
-        raise UserError(f"Metric.score: {error}. Give numbers of Python: float(…) and int(…).") from None
-    for name, counted in outcomes.items():
-        if not isinstance(counted, np.ndarray) or counted.shape != (len(gold),) or counted.dtype.kind not in "biu":
-            raise UserError(f"Metric.outcomes: '{name}': give an array with a whole number for each item.")
-    check_outcomes(metric, scores, outcomes, "this")
-    if not metric.table(scores):
-        raise UserError("Metric.table: no text. Return the scores as text.")
-    said = float(scores["overall"][metric.main])
-    return f"{metric.main} {said:.2f}, by {metric.formula.name} from the outcomes of {len(gold)} items"
+    """The counts of predictions give the figures, of one sum and of many at once."""
+    counts = metric.counts([example.gold for example in examples], predicted)
+    for name, values in counts.items():
+        kinds = "biuf" if name.endswith(FRACTION) else "biu"
+        if not isinstance(values, np.ndarray) or values.shape != (len(examples),) or values.dtype.kind not in kinds:
+            raise UserError(f"Metric.counts: '{name}': give an array with a whole number for each item.")
+    scores, sums = scores_of(metric, counts), sums_of(metric, counts)
+    if not math.isfinite(main := scores["overall"][metric.main]):
+        raise UserError(f"Metric.figures: {metric.main} is {main}. Give 0 where there is nothing to divide by.")
+    if lacking := [name for name in metric.summed if name not in sums]:
+        raise UserError(f"Metric.counts has no {', '.join(lacking)}, which Metric.summed names.")
+    several = main_figure(metric)(columns(metric, counts).sum(axis=0) * np.ones((2, 3, 1)))
+    if np.shape(several) != (2, 3) or not np.allclose(several, main, rtol=0, atol=AGREES):
+        said = f"{metric.main} {main:.4f}, and {several!s:.60} of the sums of Metric.summed, six times each"
+        raise UserError(f"Metric.figures: {said}. Compute it from these and `items` alone, number by number.")
+    check_figures(ledger.joined({"dev": {}, "test": encoded(counts)}), metric, {"test": scores})
+    return f"{metric.main} {main:.2f}, by {metric.formula} from the counts of {len(examples)} items"
 
 
 def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files, sources_of
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Text
@@ -102,6 +103,16 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
         return 1
     whole = max(1, round(1 / settings["data.train_fraction"]))
     return min(ceil(least * settings["task.training.batch"] / len(train)), whole)
+
+
+def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
+    """Note what a run on data of the user's own has in place of its least number of steps, if epochs were given."""
+    key = "task.training.least_steps"
+    usual = task_yaml(spec.task).get("training", {}).get(key.rpartition(".")[2])
+    epochs = spec.settings.get("task.training.epochs")
+    if usual is not None and spec.settings.get(key) is None and isinstance(epochs, int):
+        steps = epochs * ceil(len(train) / spec.settings["task.training.batch"])
+        note(f"epochs: {epochs:,}, about {steps:,} steps, which task.training.least_steps does not raise to {usual:,}")
 
 
 def words_of(examples: Iterable[Any]) -> list[str]:
@@ -208,7 +219,7 @@ def check_splits(splits: Mapping[str, Sequence[Any]], where: str) -> dict[str, i
 
 
 def _labels(examples: Sequence[Any]) -> Counter[str]:
-    """How often each label occurs. The letters of BIO and IOB1 are left out: `B-PER` and `I-PER` are one label.
+    """How often each label occurs. The letters of BIO, IOB1 and plain tags are left out: `B-PER` and `I-PER` are one.
 
     A label is a gold that is a text or a whole number, or part of a gold that has one text for each token.
     """
@@ -217,7 +228,7 @@ def _labels(examples: Sequence[Any]) -> Counter[str]:
         by_token = isinstance(gold, tuple | list) and [len(gold)] == [len(text) for text in texts]
         tags = [str(gold)] if isinstance(gold, str | int) else gold if by_token else ()
         if all(isinstance(tag, str) for tag in tags):
-            counts.update(tag[2:] if tag.startswith(("B-", "I-")) else tag for tag in tags)
+            counts.update(tag[2:] if tag.startswith(("B-", "I-", "U-")) else tag for tag in tags)
     return counts
 
 

@@ -19,9 +19,10 @@ import numpy as np
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import encoded
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import PAIRS
-from elmo_bench.ledger.outcomes import check_sums
+from elmo_bench.ledger.outcomes import check_figures
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
@@ -36,7 +37,7 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> tuple[dict[str
 
     With predictions=true, write the predictions to `work`.
 
-    Raises UserError if a metric's outcomes do not add up to its score, or have a name of the ledger's.
+    Raises UserError if a metric's counts have a name of the ledger's, or do not give its figures once they are stored.
     """
     module, data, task = trained.module, prepared.data, prepared.spec.task
     assert trained.trainer is not None
@@ -49,25 +50,15 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> tuple[dict[str
         scores[split], predicted, examples = module.scores, module.predictions, prepared.splits[split]
         if prepared.setup.predictions:
             data.write(work / f"{split}.predictions{data.ending}", examples, predicted)
-        counted = module.metric.outcomes(module.gold[split], predicted)
-        check_outcomes(module.metric, scores[split], counted, task)
+        counted = encoded(module.counts)
         known = _clusters(examples) | marks_of(examples)
         known |= slice_outcomes(data, module.metric, examples, predicted, rare=rare, whole=counted)
         if wrong := [name for name in counted if name in known or ("." in name and not name.startswith(ledger.TYPE))]:
-            raise UserError(f"task={task}: Metric.outcomes has {wrong[0]}: give it another name, without a dot.")
+            raise UserError(f"task={task}: Metric.counts has {wrong[0]}: give it another name, without a dot.")
         outcomes[split] = counted | known
-    return scores, ledger.joined(outcomes)
-
-
-def check_outcomes(metric: Metric, scores: Mapping[str, Any], outcomes: Outcomes, task: str) -> None:
-    """Raises UserError if the figures of a split do not follow from its outcomes: see `check_sums`."""
-    how = metric.formula
-    if lacking := [name for name in how.outcomes if name not in outcomes]:
-        raise UserError(f"task={task}: Metric.outcomes has no {', '.join(lacking)}, which {how.name} sums.")
-    try:
-        check_sums(ledger.joined({"dev": {}, "test": outcomes}), how, metric.main, {"test": scores})
-    except UserError as error:
-        raise UserError(f"task={task}: Metric, by {how.name}: {error}") from None
+    stored = ledger.joined(outcomes)
+    check_figures(stored, module.metric, scores)
+    return scores, stored
 
 
 def rare_words(splits: Splits, vectors: StaticVectors) -> Rare:
@@ -106,16 +97,18 @@ def slice_outcomes(
 def _within(
     data: Any, metric: Metric, examples: Sequence[Any], predicted: Sequence[Any], keeps: Callable[[Any], bool]
 ) -> Outcomes:
-    """By example, what the metric's formula sums over its units whose words `keeps` accepts.
+    """By example, what the metric's main figure sums over its units whose words `keeps` accepts.
 
     Zeros for an example that `within` leaves out.
     """
     cut = [data.within(*pair, keeps) for pair in zip(examples, predicted, strict=True)]
     kept = [number for number, pair in enumerate(cut) if pair is not None]
-    counted = metric.outcomes(*([cut[number][side] for number in kept] for side in (0, 1)))
-    summed = {name: np.zeros(len(cut), np.int64) for name in metric.formula.outcomes}
-    for name, values in summed.items():
-        values[kept] = counted[name]
+    summed = {name: np.zeros(len(cut), np.int64) for name in metric.summed}
+    if kept:
+        gold, others = ([cut[number][side] for number in kept] for side in (0, 1))
+        counted = encoded(metric.counts(gold, others))
+        for name, values in summed.items():
+            values[kept] = counted[name]
     return summed
 
 

@@ -2,17 +2,18 @@
 
 A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
 takes parsing and encoders, so the cache folder has a memo of them, by the options that say where data, weights and
-vectors are and by the code that reads them, with the digests of their files. Files are hashed again, large ones by the
-rule of `base/downloads.py`. Without a memo the run does the full work, and writes one.
+vectors are and by the code that reads them, with the digests of their files and the versions of the packages that an
+encoder's checksum depends on. Files are hashed again, large ones by the rule of `base/downloads.py`. Without a memo the
+run does the full work, and writes one.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from elmo_bench.base.downloads import SETTLED, Content, cache_folder
 from elmo_bench.base.errors import UserError
@@ -23,9 +24,6 @@ from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import FILES
-
-if TYPE_CHECKING:
-    from elmo_bench.runner.prepare import Frozen
 
 MAX_BYTES = 2**24  # of a memo: the data of a suite may be thousands of files
 _PACKAGE = Path(__file__).parents[1]
@@ -58,14 +56,18 @@ def contents_of(sources: Sources) -> dict[str, Any] | None:
     """The `contents` of a spec that today's files give; None if there is no memo of them."""
     with suppress(Exception):  # a file is gone, there is no sound memo, or a task fails, which its run will report
         memo = read_json(_memo(sources), max_bytes=MAX_BYTES)
+        if memo["packages"] != _versions(memo["packages"]):
+            return None
         same_files = {*map(str, data_files(sources))} <= memo["files"].keys()
         if same_files and all(_digest(Path(path)) == known for path, known in memo["files"].items()):
             return dict(memo["contents"])
     return None
 
 
-def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *, started: float) -> None:
-    """Write the memo of what a run read: its contents, and the frozen parts that it loaded.
+def remember(
+    sources: Sources, contents: Mapping[str, Any], encoders: Iterable[Any], *, has_table: bool, started: float
+) -> None:
+    """Write the memo of what a run read: its contents, its encoders, and whether it read a table of word vectors.
 
     There is none if an encoder does not say which files it was loaded from, or if a file may have changed since the run
     `started` (seconds, as time.time()).
@@ -73,21 +75,23 @@ def remember(sources: Sources, contents: Mapping[str, Any], frozen: "Frozen", *,
     from elmo_bench.encoders.static import path_of
 
     with suppress(Exception):  # a run that can be made needs no memo
-        files = data_files(sources)
+        files, packages = data_files(sources), set[str]()
         takes_files = any(options.keys() & {*FILES} for options in sources["encoder"]["contextual"].values())
-        for encoder in frozen.encoders.values():
+        for encoder in encoders:
             own = getattr(encoder, "files", getattr(encoder, "inputs", None))
             if own is None and (takes_files or encoder.parameters):
                 return
+            packages.update(getattr(encoder, "packages", ()))
             # The names in the folders of an encoder's files count too.
             files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
-        if frozen.width:
+        if has_table:
             files.append(path_of(sources["encoder"]["vectors"]).resolve())
         digests = {str(path): _digest(path) for path in files}
         changed = (time for path in files for time in (path.stat().st_mtime, path.stat().st_ctime))
         if max(changed) < started - SETTLED:
             with atomic_write(_memo(sources), "w") as handle:
-                json.dump({"contents": dict(contents), "files": digests}, handle)
+                memo = {"contents": dict(contents), "files": digests, "packages": _versions(packages)}
+                json.dump(memo, handle)
 
 
 def data_files(sources: Sources) -> list[Path]:
@@ -112,6 +116,11 @@ def _memo(sources: Sources) -> Path:
     encoders = map(Path, import_module("elmo_bench.encoders").__path__)
     code = _code("base", "text", "elmo", *tasks, *encoders)
     return cache_folder() / "contents" / f"{digest([sources, str(Path.cwd()), code])}.json"
+
+
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    """The installed version of each package, which is not imported."""
+    return {name: metadata.version(name) for name in sorted(packages)}
 
 
 def _digest(path: Path) -> str:

@@ -11,34 +11,33 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from elmo_bench.__main__ import entry
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import folders
 from elmo_bench.base.machine import available_memory, gpus, resident_memory
-
-if TYPE_CHECKING:
-    from elmo_bench.runner.sweep import PlannedRun
+from elmo_bench.runner.plan import PlannedRun
 
 PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run", "elmo_bench.runner.evaluate"]
 POLL = 1.0  # seconds
 TORCHS = 0.9  # of a run's share of a GPU's memory; the driver takes the rest
 PATIENCE = 10.0  # seconds for a child to end after a signal
 
+Command = Callable[[], None]  # the command line of this program: reads sys.argv and ends the process
+
 
 @dataclass(frozen=True)
 class Job:
     """One attempt at a run."""
 
-    run: "PlannedRun"
+    run: PlannedRun
     attempt: str  # 32 hex digits that its record will carry
     log: Path  # for what the process prints
     memory: int  # bytes that it is expected to need
@@ -60,10 +59,11 @@ class Ended(NamedTuple):
     log: Path | None = None  # if it is not the job's
 
 
-def launch(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
+def launch(jobs: Sequence[Job], options: Mapping[str, Any], command: Command) -> Iterator[Ended | None]:
     """Run the jobs as `launcher=…` says; yields each as it ends, and None about once a second.
 
-    Stops running jobs if it is interrupted. Raises UserError for an unknown launcher, and for a package that it needs.
+    command: what a local child calls; Slurm and Ray start `python -m elmo_bench`. Running jobs are stopped if this is
+    interrupted. Raises UserError for an unknown launcher, and for a package that it needs.
     """
     launchers = {"local": ("torch", _local), "slurm": ("submitit", _slurm), "ray": ("ray", _ray)}
     if (name := options["name"]) not in launchers:
@@ -71,7 +71,7 @@ def launch(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | 
     package, carry_out = launchers[name]
     if find_spec(package) is None:
         raise UserError(f"launcher={name}: needs {package}. Run pip install 'elmo-bench[{name}]'.")
-    yield from carry_out(jobs, options)
+    yield from carry_out(jobs, options, command)
 
 
 def _ended(job: Job, code: int, log: Path | None = None) -> Ended:
@@ -83,7 +83,7 @@ def _ended(job: Job, code: int, log: Path | None = None) -> Ended:
     return Ended(job, None, f"killed by {name}{hint}", log)
 
 
-def _local(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
+def _local(jobs: Sequence[Job], options: Mapping[str, Any], command: Command) -> Iterator[Ended | None]:
     """`launcher=local`: child processes, one thread each, as many at once as cores (or GPUs) and memory allow.
 
     They are forked from a process that has imported everything and done nothing (a fork server), since torch takes
@@ -98,7 +98,7 @@ def _local(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | 
             while waiting and len(running) < options["jobs"] and _fits(waiting[0], running):
                 job, taken = waiting.popleft(), [gpu for _, gpu in running.values()]
                 gpu = min(visible.split(","), key=taken.count)
-                running[_start(job, gpu, share)] = job, gpu
+                running[_start(job, command, gpu, share)] = job, gpu
             wait([child.sentinel for child in running], timeout=POLL)  # not longer, since memory may become free
             for child in [child for child in running if child.exitcode is not None]:
                 yield _ended(running.pop(child)[0], child.exitcode or 0)
@@ -113,7 +113,7 @@ def _fits(job: Job, running: Mapping[BaseProcess, tuple[Job, str]]) -> bool:
     return not running or available_memory() - growth >= job.memory
 
 
-def _start(job: Job, gpu: str, share: float) -> BaseProcess:
+def _start(job: Job, command: Command, gpu: str, share: float) -> BaseProcess:
     """In the process group of this one: Ctrl-C in a terminal reaches it too.
 
     The fork server does its imports before it gets our `sys.path`, and would find another installation of elmo-bench
@@ -125,12 +125,12 @@ def _start(job: Job, gpu: str, share: float) -> BaseProcess:
     os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
-    child = context.Process(target=_child, args=(job.arguments(threads=1), str(job.log), gpu, share))
+    child = context.Process(target=_child, args=(command, job.arguments(threads=1), str(job.log), gpu, share))
     child.start()
     return child
 
 
-def _child(arguments: list[str], log: str, gpu: str, share: float) -> None:
+def _child(command: Command, arguments: list[str], log: str, gpu: str, share: float) -> None:
     """`python -m elmo_bench …` in the forked process, which may take this share of a GPU's memory."""
     begin_child(log)
     if gpu:
@@ -140,7 +140,7 @@ def _child(arguments: list[str], log: str, gpu: str, share: float) -> None:
         if share < 1 and torch.cuda.is_available():
             torch.cuda.set_per_process_memory_fraction(TORCHS * share)
     sys.argv = ["elmo_bench", *arguments]
-    entry()
+    command()
 
 
 def begin_child(log: str) -> None:
@@ -172,7 +172,7 @@ def _end(children: Sequence[BaseProcess]) -> None:
             time.sleep(0.1)
 
 
-def _slurm(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
+def _slurm(jobs: Sequence[Job], options: Mapping[str, Any], command: Command) -> Iterator[Ended | None]:
     """`launcher=slurm`: an array of Slurm jobs through submitit. Nodes and caller share the folder of the ledger.
 
     Jobs that have not ended are cancelled if this process is interrupted.
@@ -214,7 +214,7 @@ def _on_node(arguments: list[str]) -> int:
     return subprocess.run([sys.executable, "-m", "elmo_bench", *arguments], check=False).returncode
 
 
-def _ray(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | None]:
+def _ray(jobs: Sequence[Job], options: Mapping[str, Any], command: Command) -> Iterator[Ended | None]:
     """`launcher=ray`: tasks of Ray, here or on a cluster. Workers and caller share the folder of the ledger."""
     import ray
 

@@ -26,6 +26,7 @@ from elmo_bench.runner.data import (
     check_splits,
     data_digest,
     distinct_texts,
+    note_epochs,
     note_long_words,
     read_splits,
     training_split,
@@ -194,6 +195,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         checks = check_splits(splits, f"task={spec.task} suite={spec.suite}")
         digest = data_digest(data, splits)
         splits["train"] = training_split(splits["train"], spec, setup)
+        note_epochs(spec, splits["train"])
         words = set(words_of(example for examples in splits.values() for example in examples))
         note_long_words(spec, words)
         frozen = load_frozen(spec, setup, words)
@@ -211,5 +213,15 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         if lacking > FOREIGN * len(held_out):
             share, name = 100 * lacking / len(held_out), Path(str(named)).name
             note(f"{share:.0f} % of the words of dev and test have no vector in {name}; {ENGLISH}")
+    _check_draws(spec, frozen)
     spec = spec.with_contents({"data": digest} | frozen.contents)
     return Prepared(spec, setup, data, splits, frozen, suite_vectors, notes, checks, spec.code)
+
+
+def _check_draws(spec: RunSpec, frozen: Frozen) -> None:
+    """Refuse an encoder that draws numbers without saying so, where a single seed would pass for all of them."""
+    if spec.deterministic and any(hasattr(encoder, "identity") for encoder in frozen.encoders.values()):
+        raise UserError(
+            f"encoder={spec.encoder}: draws numbers with the run's seed, and its yaml does not say so. "
+            "Write draws: true beside its name."
+        )

@@ -11,8 +11,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors, remove_unfinished
 from elmo_bench.base.machine import gpus, peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
-from elmo_bench.ledger import Record, RunPaths, read_record
+from elmo_bench.ledger import Record, RunPaths, read_record_at
 from elmo_bench.runner.finished import contents_of, data_files, finished, remember, sources_of
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_run
 from elmo_bench.training.quiet import quiet
@@ -40,7 +41,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     sources = sources_of(spec, setup)
     contents = None if setup.overwrite else contents_of(sources)
     if done := finished(setup.ledger, spec, setup.seed, contents):
-        return read_record(done.record), True
+        return read_record_at(done, metrics=metric_of), True
     check_here(setup)
     console.print(f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False)
     started = time.time()
@@ -49,12 +50,13 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         from elmo_bench.runner.prepare import prepare  # with torch, which takes seconds
 
         prepared = prepare(spec, setup)
-    remember(sources, prepared.spec.contents or {}, prepared.frozen, started=started)
+    encoders, has_table = prepared.frozen.encoders.values(), bool(prepared.frozen.width)
+    remember(sources, prepared.spec.contents or {}, encoders, has_table=has_table, started=started)
     spec, attempt = prepared.spec, attempt or ledger.new_attempt()
     paths = RunPaths(setup.ledger, spec.suite, spec.task, spec.encoder, spec.hash, setup.seed)
     with ledger.run_lock(paths, spec=spec.to_json()), quiet():  # type: ignore[arg-type]
         if paths.record.exists() and not setup.overwrite:  # also if the process that held the lock has finished it
-            return read_record(paths.record), True
+            return read_record_at(paths, metrics=metric_of), True
         remove_unfinished(paths.work)
         from elmo_bench.runner.evaluate import evaluate
         from elmo_bench.runner.train import train
@@ -98,7 +100,7 @@ def record(
         "hash": paths.hash,
         "seed": setup.seed,
         "metric": trained.module.metric.main,
-        "formula": trained.module.metric.formula.name,
+        "formula": trained.module.metric.formula,
         "selected_on": "dev",
         "scores": scores,
         "outcomes": ledger.digest_of(outcomes),

@@ -1,4 +1,7 @@
-"""`key=value` options: reading them, writing them, and one line for a wrong key or a value of the wrong kind."""
+"""`key=value` options: reading them, writing them, and checking keys and kinds.
+
+A wrong key, or a value of the wrong kind, is an error of one line.
+"""
 
 import difflib
 import json
@@ -18,12 +21,16 @@ from omegaconf.errors import OmegaConfBaseException
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
 
-LONGEST, LONGEST_KEY = 10_000, 200  # characters of an option: parsing takes time, and a group is a folder's name
-_PATH = re.compile(r"[^'\"\\,\[\]{}$]+")  # no list, no interpolation, one value
-_PLAIN = re.compile(r"[\w./@+:-]+", re.ASCII)  # needs no quotes on the command line
-_NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")  # would be read as another type
-# What may replace a value of each kind, apart from null. Text may be replaced by anything, since a name or a path may
-# look like a number.
+LONGEST = 10_000  # characters of an option: parsing takes time
+LONGEST_KEY = 200  # characters of a key: a group is a folder's name
+# A value without a list or an interpolation.
+_PATH = re.compile(r"[^'\"\\,\[\]{}$]+")
+# A value that needs no quotes on the command line.
+_PLAIN = re.compile(r"[\w./@+:-]+", re.ASCII)
+# A value that would be read as another type than text.
+_NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")
+# What may replace a value of each kind, apart from null. Text may be replaced by
+# anything, since a name or a path may look like a number.
 _KINDS: dict[str, tuple[type, ...]] = {
     "true or false": (bool,),
     "a number": (int, float),
@@ -31,37 +38,62 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "values for its parts": (dict, DictConfig),
 }
 _UNREAD = (ValueType.GLOB_CHOICE_SWEEP, ValueType.INTERVAL_SWEEP)
-_EITHER = ("task.training.schedule.every",)  # a number of steps, or the word epoch
+# A number of steps, or the word epoch.
+_EITHER = ("task.training.schedule.every",)
 
 
 def parse(options: Sequence[str]) -> list[Override]:
     """Hydra's view of every option. Raises UserError for one that it cannot read."""
     parsed: list[Override] = []
-    for given in options:
-        key, _, value = given.partition("=")
-        if len(given) > LONGEST or len(key) > LONGEST_KEY:
-            raise UserError(f"an option of {len(given):,} characters: {given[:40]}…. Give a shorter one.")
-        read = _overrides(given)
-        if not read and _PATH.fullmatch(value):  # of letters or signs that Hydra wants in quotes
-            read = _overrides(f"{key}='{os.path.expanduser(value)}'")  # noqa: PTH111  # ~ after = is not the shell's
-        if not read:
-            quoted = "a value with , [ ] { } or quotes as \"key='a,b'\""
-            raise UserError(f"'{given}' is not a valid option: write key=value, and {quoted}")
-        parsed += read
+    for option in options:
+        parsed += _parse_one(option)
     return parsed
 
 
+def _parse_one(option: str) -> list[Override]:
+    key, _, value = option.partition("=")
+    if len(option) > LONGEST or len(key) > LONGEST_KEY:
+        raise UserError(
+            f"an option of {len(option):,} characters: {option[:40]}…. "
+            "Give a shorter one."
+        )
+    overrides = _overrides(option)
+    if overrides:
+        return overrides
+    if _PATH.fullmatch(value):  # of letters or signs that Hydra wants in quotes
+        path = os.path.expanduser(value)  # noqa: PTH111  # no shell expands ~ after =
+        overrides = _overrides(f"{key}='{path}'")
+    if not overrides:
+        quoted = "a value with , [ ] { } or quotes as \"key='a,b'\""
+        raise UserError(
+            f"'{option}' is not a valid option: write key=value, and {quoted}"
+        )
+    return overrides
+
+
 @cache
-def _overrides(given: str) -> list[Override]:
-    """What Hydra makes of an option; nothing if it cannot read it, and for `~key`, `glob(…)` and `interval(…)`."""
+def _overrides(option: str) -> list[Override]:
+    """What Hydra makes of an option.
+
+    Nothing if Hydra cannot read it, and for `~key`, `glob(…)` and `interval(…)`.
+    """
     with suppress(OverrideParseException, RecursionError):
-        read = OverridesParser.create().parse_overrides([given])
-        return [each for each in read if each.key_or_group and not each.is_delete() and each.value_type not in _UNREAD]
+        overrides = OverridesParser.create().parse_overrides([option])
+        return [override for override in overrides if _is_supported(override)]
     return []
 
 
+def _is_supported(override: Override) -> bool:
+    if not override.key_or_group or override.is_delete():
+        return False
+    return override.value_type not in _UNREAD
+
+
 def spelled(value: Any) -> str:
-    """A value as `key=value` takes it: `true`, `null`, `0.1`, `[1,2]`, `word`, `'two words'`."""
+    """A value as `key=value` takes it.
+
+    Examples: `true`, `null`, `0.1`, `[1,2]`, `word`, `'two words'`.
+    """
     if not isinstance(value, str):
         return canonical(value)
     if _PLAIN.fullmatch(value) and not _NOT_TEXT.fullmatch(value):
@@ -71,11 +103,48 @@ def spelled(value: Any) -> str:
 
 
 def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The leaves of nested mappings: `{"mix": {"penalty": 1}}` becomes `{"mix.penalty": 1}`."""
+    """The leaves of nested mappings.
+
+    `{"mix": {"penalty": 1}}` becomes `{"mix.penalty": 1}`.
+    """
     leaves: dict[str, Any] = {}
     for key, value in tree.items():
-        leaves |= dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            leaves |= dotted(value, f"{path}.")
+        else:
+            leaves[path] = value
     return leaves
+
+
+def nested(leaves: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The mappings of the leaves that begin with a prefix: `dotted` backwards.
+
+    Raises UserError for a leaf of a record that has a value and parts.
+    """
+    tree: dict[str, Any] = {}
+    for key, value in leaves.items():
+        if key.startswith(prefix):
+            path = key.removeprefix(prefix).split(".")
+            if not _insert(tree, path, value):
+                raise UserError(
+                    f"the record's setting {key:.60} is a part of another, or has parts"
+                )
+    return tree
+
+
+def _insert(tree: dict[str, Any], path: list[str], value: Any) -> bool:
+    """Put a value into nested dictionaries; False if another value is in the way."""
+    *parents, last = path
+    node = tree
+    for parent in parents:
+        node = node.setdefault(parent, {})
+        if not isinstance(node, dict):
+            return False
+    if last in node:
+        return False
+    node[last] = value
+    return True
 
 
 def is_option(key: str, config: DictConfig) -> bool:
@@ -86,49 +155,81 @@ def is_option(key: str, config: DictConfig) -> bool:
 
 
 def unknown_option(key: str, config: DictConfig) -> str:
-    """One line for an unknown key, with the keys that exist at its level, or the one that ends with it deeper down."""
+    """One line for an unknown key.
+
+    It lists the keys that exist at its level, or deeper keys that end with it.
+    """
     *parents, last = key.split(".")
     node: Any = config
     path: list[str] = []
-    for part in parents:
-        if not isinstance(node, DictConfig) or not isinstance(node.get(part), DictConfig):
-            last = part
+    for parent in parents:
+        below = node.get(parent)
+        if not isinstance(below, DictConfig):
+            last = parent
             break
-        node, path = node[part], [*path, part]
-    known = sorted(str(other) for other in node)
-    if last.lower() not in known and (longer := _longer(key, config)):
-        return f"unknown option '{key}' (did you mean {' or '.join(map(repr, longer))}?)"
+        node = below
+        path.append(parent)
+    keys = sorted(str(other) for other in node)
+    problem = f"unknown option '{key}'"
+    longer = [] if last.lower() in keys else _longer(key, config)
+    if longer:
+        return f"{problem} (did you mean {' or '.join(map(repr, longer))}?)"
     level = f"'{'.'.join(path)}' has" if path else "the options are"
-    return f"unknown option '{key}'{guess(last, known)}; {level}: {', '.join(known)}"
+    return f"{problem}{guess(last, keys)}; {level}: {', '.join(keys)}"
 
 
 def _longer(key: str, config: DictConfig) -> list[str]:
-    """The options that end with these components, without regard to case: those with the fewest others before them."""
+    """At most three options that end with these components, without regard to case.
+
+    These are the options with the fewest components.
+    """
     whole: Any = OmegaConf.to_container(config, resolve=False)
-    ends = [name for name in dotted(whole) if name.lower().endswith(f".{key.lower()}")]
-    least = min((name.count(".") for name in ends), default=0)
-    return [name for name in ends if name.count(".") == least][:3]
+    ending = f".{key.lower()}"
+    names = [name for name in dotted(whole) if name.lower().endswith(ending)]
+    fewest = min((name.count(".") for name in names), default=0)
+    return [name for name in names if name.count(".") == fewest][:3]
 
 
-def guess(word: str, known: Iterable[str]) -> str:
-    """` (did you mean …?)`, or nothing where no known word is close, without regard to case."""
-    folded = {name.lower(): name for name in known}
+def guess(word: str, names: Iterable[str]) -> str:
+    """` (did you mean …?)`, or "" if no name is close, without regard to case."""
+    folded = {name.lower(): name for name in names}
     close = difflib.get_close_matches(word.lower(), folded, n=1)
     return f" (did you mean '{folded[close[0]]}'?)" if close else ""
 
 
 def check_kind(option: Override, plain: DictConfig) -> None:
-    """Raises UserError where something else replaces a number, a switch, a list or a group of values of `plain`."""
-    key, value = option.key_or_group, option.value()
+    """Raises UserError where a value of another kind replaces a value of `plain`.
+
+    The kinds are numbers, switches, lists and groups of values.
+    """
+    key = option.key_or_group
+    value = option.value()
+    if value is None or key in _EITHER:
+        return
     try:
         before = OmegaConf.select(plain, key)
     except OmegaConfBaseException:  # the default is a value that the user has to give
         return
-    kind = next((name for name, types in _KINDS.items() if isinstance(before, types)), None)
-    wrong = kind and (not isinstance(value, _KINDS[kind]) or (kind == "a number" and isinstance(value, bool)))
-    if wrong and key not in _EITHER and value is not None:
-        if isinstance(before, DictConfig):
-            part = str(next(iter(before)))
-            key, before = f"{key}.{part}", before[part]
-        example = json.dumps(before, default=list).replace(" ", "")
-        raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
+    kind = _kind(before)
+    if kind is None or _is_of(kind, value):
+        return
+    if isinstance(before, DictConfig):
+        part = str(next(iter(before)))
+        key = f"{key}.{part}"
+        before = before[part]
+    example = json.dumps(before, default=list).replace(" ", "")
+    raise UserError(f"{option.input_line}: give {kind}, such as {key}={example}")
+
+
+def _kind(value: Any) -> str | None:
+    """The kind of a value; None for text and null."""
+    for kind, types in _KINDS.items():
+        if isinstance(value, types):
+            return kind
+    return None
+
+
+def _is_of(kind: str, value: Any) -> bool:
+    if kind == "a number" and isinstance(value, bool):
+        return False
+    return isinstance(value, _KINDS[kind])

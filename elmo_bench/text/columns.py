@@ -5,7 +5,7 @@ token, and `\u{5c}u{` the text `\u{`. Every other character is written unchanged
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -60,10 +60,8 @@ Row = tuple[int, list[str]]  # line number from 1, cells
 
 
 @reader
-def read_columns(
-    path: Path, *, columns: int | None = None, boundary: str | None = None, comment: re.Pattern[str] | None = None
-) -> Iterator[list[Row]]:
-    """The sentences of a file, each a list of rows; empty sentences, and lines that `comment` matches, are skipped.
+def read_columns(path: Path, *, columns: int | None = None, boundary: str | None = None) -> Iterator[list[Row]]:
+    """The sentences of a file, each a list of rows; empty sentences are skipped.
 
     Every row has `columns` cells (None: as many as the first row, at least two). Only spaces and tabs separate cells,
     so a token may contain other white space, such as a no-break space; escapes are undone. A line
@@ -82,7 +80,7 @@ def read_columns(
             raise UserError(f"{path}:{number}: expected {count} columns, found {len(cells)}. Fix this line.")
         return number, [unescaped(cell) for cell in cells]
 
-    return sentences(every((each for each in read_lines(path) if not (comment and comment.match(each[1]))), row))
+    return sentences(every(read_lines(path), row))
 
 
 def cells_of(line: str) -> list[str]:
@@ -115,6 +113,11 @@ def read_plain(path: Path) -> list[tuple[str, ...]]:
     texts = [tuple(tokens_of(line)) for _, line in filled_lines(path)]
     note(f"read as {len(texts):,} sentences without gold, one a line, their tokens separated by spaces", path)
     return texts
+
+
+def has_null_tag(sequences: Iterable[Sequence[str]], tag: str = NO_GOLD) -> bool:
+    """Whether `-` is a tag of its own in a file: there are sentences of `-` and other tags. Else it is missing gold."""
+    return any(tag in tags and set(tags) != {tag} for tags in sequences)
 
 
 def check_gold(path: Path, gold: Iterable[str], unknown: Container[str] = (NO_GOLD,)) -> None:

@@ -1,39 +1,66 @@
 """Figures that several metrics have in common, and their tables; imports no torch."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import Formula, columns, ratio, share, with_items
+from elmo_bench.base.metric import TYPE, Sums, scores_of, split_type
 from elmo_bench.text.columns import check_gold, filled_lines
 
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
-# 100 · correct / items: an item is right or wrong.
-ACCURACY = Formula("accuracy", ("correct",), with_items, share, lambda sums: sums[1])
-# Micro-averaged F1 (van Rijsbergen 1979, Information retrieval): 200 · correct / (guessed + gold).
-F1_COUNTS = Formula(
-    "f1-counts",
-    ("correct", "guessed", "gold"),
-    columns,
-    lambda sums: 200 * ratio(sums[..., 0], sums[..., 1] + sums[..., 2]),
-    lambda sums: sums[2],
-)
 
 
-def percent(part: float, whole: float) -> float:
-    """100 part / whole, unrounded; 0 if there is nothing to divide by."""
-    return 100 * part / whole if whole else 0.0
+def ratio(part: Any, whole: Any) -> np.ndarray:
+    """part / whole, numbers or arrays [...]; 0 where whole is 0."""
+    out = np.zeros(np.broadcast(part, whole).shape)
+    return np.divide(part, whole, out=out, where=np.greater(whole, 0))
 
 
-def shares(correct: float, guessed: float, gold: float) -> dict[str, float]:
-    """Precision, recall and F1 in percent, unrounded."""
-    precision, recall = percent(correct, guessed), percent(correct, gold)
-    f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+def percent(part: Any, whole: Any) -> np.ndarray:
+    """100 part / whole, unrounded; 0 where there is nothing to divide by."""
+    return ratio(100 * part, whole)
+
+
+def shares(correct: Any, guessed: Any, gold: Any) -> dict[str, np.ndarray]:
+    """Precision, recall and F1 (van Rijsbergen 1979, Information retrieval) in percent, unrounded."""
+    precision = percent(correct, guessed)
+    recall = percent(correct, gold)
+    f1 = ratio(2 * precision * recall, precision + recall)
     return {"precision": precision, "recall": recall, "f1": f1}
+
+
+def types_in(sums: Sums) -> list[str]:
+    """The types that sums have counts of, in their order."""
+    return list(dict.fromkeys(split_type(name)[0] for name in sums if name.startswith(TYPE)))
+
+
+def by_type(sums: Sums, figures: Callable[[Sums], Mapping[str, Any]], names: Sequence[str] = ()) -> dict[str, Any]:
+    """`type:NAME.FIGURE`, [...] each, from the sums `type:NAME.COUNT`; nothing without such sums.
+
+    figures: of the sums of one type, by the names of their counts; it gets all types at once, [..., types].
+    names: the types in order, also those that nothing counts for; default: those in the sums.
+    """
+    counts: dict[str, dict[str, Any]] = {}
+    for key, value in sums.items():
+        if key.startswith(TYPE):
+            name, count = split_type(key)
+            counts.setdefault(count, {})[name] = value
+    if not counts:
+        return {}
+    order = names or types_in(sums)
+    zero = np.zeros_like(next(iter(next(iter(counts.values())).values())))
+    stacked = {
+        count: np.stack([np.asarray(values.get(name, zero)) for name in order], axis=-1)
+        for count, values in counts.items()
+    }
+    rows: dict[str, Any] = {}
+    table = figures(stacked)
+    for place, name in enumerate(order):
+        rows |= {f"{TYPE}{name}.{figure}": values[..., place] for figure, values in table.items()}
+    return rows
 
 
 def figure_table(rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str], *, least: int = 0) -> str:
@@ -78,48 +105,49 @@ def label_table(scores: Mapping[str, Any], counted: str) -> str:
     return f"{head}\n{figure_table(scores['by_type'], columns, least=6)}"
 
 
+def label_figures(sums: Sums) -> dict[str, Any]:
+    """The figures of a label: recall in percent, correct, guessed and gold."""
+    recall = percent(sums["correct"], sums["gold"])
+    return {"recall": recall, **{name: sums[name] for name in ("correct", "guessed", "gold")}}
+
+
 class LabelAccuracy:
     """The percentage of items with the right label: a `contracts.Metric`."""
 
     main = "accuracy"
-    formula = ACCURACY
+    formula = "accuracy"  # 100 · correct / items: an item is right or wrong
+    summed: tuple[str, ...] = ("correct",)
     files: tuple[str, ...] = ("FILE",)
     names: Mapping[Any, str] = {}  # of the labels, in the order of the rows; without any, all labels that occur
     unknown: tuple[str, ...] = ()  # gold labels that do not count
-    unit = "items"
+    whole = "items"  # the count that is divided by
+    unit = "items"  # what a figure calls it
 
-    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
-        """{"overall": {accuracy, correct, UNIT}, "by_type": {label's name: {recall, correct, guessed, gold}}}.
+    def counts(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
+        """correct: 1 where the label is right, uint8 [items]. And by label, as `count_labels`.
 
-        Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
+        Raises ValueError if gold and predicted differ in length or are empty.
         """
-        if len(gold) != len(predicted) or not gold:
-            raise ValueError(f"{len(gold)} gold labels, {len(predicted)} predicted ones: as many, and some, are needed")
-        right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
-        wanted, guessed = Counter(gold), Counter(predicted)
-        names = self.names or {label: label for label in sorted({*gold, *predicted})}
-        by_type = {
-            name: {
-                "recall": percent(right[label], wanted[label]),
-                "correct": right[label],
-                "guessed": guessed[label],
-                "gold": wanted[label],
-            }
-            for label, name in names.items()
-        }
-        overall = {"accuracy": 100 * right.total() / len(gold), "correct": right.total(), self.unit: len(gold)}
-        return {"overall": overall, "by_type": by_type}
-
-    def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
-        """For paired tests: {"correct": uint8 [items], 1 where the label is right}; and counts by label."""
+        check_lengths(gold, predicted)
+        right = (np.array(gold) == np.array(predicted)).astype(np.uint8)
         sides = [[(self.names.get(label, label),) for label in labels] for labels in (gold, predicted)]
-        return {"correct": (np.array(gold) == np.array(predicted)).astype(np.uint8)} | count_labels(*sides)
+        return {"correct": right} | count_labels(*sides)
+
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """accuracy, correct, UNIT; of each label recall, correct, guessed, gold. Percentages are unrounded."""
+        whole = sums[self.whole]
+        overall = {"accuracy": percent(sums["correct"], whole), "correct": sums["correct"], self.unit: whole}
+        return overall | by_type(sums, label_figures, [*self.names.values()])
 
     def score_files(self, path: Path) -> dict[str, Any]:
         """The scores of a file. Each line is an item: gold label, tab, predicted label; further columns are ignored.
 
         Raises UserError with file and line.
         """
+        return scores_of(self, self.counts(*self.read_labels(path)))
+
+    def read_labels(self, path: Path) -> tuple[list[Any], list[Any]]:
+        """The gold and the predicted labels of such a file. Raises UserError with file and line."""
         written = {str(label): label for label in self.names}
         rows = [(number, [cell.strip() for cell in line.split("\t")[:2]]) for number, line in filled_lines(path)]
         check_gold(path, [cells[0] for _, cells in rows])
@@ -130,8 +158,14 @@ class LabelAccuracy:
                 if cell not in known:
                     expected = f"expected {', '.join(written)}. Fix this line."
                     raise UserError(f"{path}:{number}: {cell!r} is not a label: {expected}")
-        gold, predicted = ([written.get(cells[side], cells[side]) for _, cells in rows] for side in (0, 1))
-        return self.score(gold, predicted)
+        sides = [[written.get(cells[side], cells[side]) for _, cells in rows] for side in (0, 1)]
+        return sides[0], sides[1]
 
     def table(self, scores: Mapping[str, Any]) -> str:
         return label_table(scores, f"{scores['overall'][self.unit]} {self.unit}")
+
+
+def check_lengths(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
+    """Raise ValueError if gold and predicted differ in length or are empty."""
+    if len(gold) != len(predicted) or not gold:
+        raise ValueError(f"{len(gold)} gold labels, {len(predicted)} predicted ones: as many, and some, are needed")

@@ -3,33 +3,37 @@
 What is guessed is noted.
 """
 
-import random
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, TABLES
+from elmo_bench.base.sources import TABLES
 from elmo_bench.text.columns import unescaped
-from elmo_bench.text.tables import Row, ending_of, files_of, read_table, write_table
+from elmo_bench.text.cut import cut_missing
+from elmo_bench.text.split_files import files_of, unused_files
+from elmo_bench.text.tables import Row, ending_of, read_table, write_table
 from elmo_bench.text.vocabulary import tokeniser
 
 USUAL = {  # names of columns, best first
     "text": ("text", "sentence", "review", "content", "document", "comment", "tweet", "question"),
     "label": ("label", "labels", "class", "category", "sentiment", "gold_label", "gold", "target"),
-    "tokens": ("tokens", "words", "form"),
-    "tags": ("tags", "ner_tags", "labels", "pos_tags", "gold", "upos"),
+    "tokens": ("tokens", "words", "form", "token", "word"),
+    "tags": ("tags", "ner_tags", "labels", "pos_tags", "gold", "upos", "tag", "ner_tag", "label"),
     "premise": ("premise", "sentence1", "text1", "question1", "first", "text_a"),
     "hypothesis": ("hypothesis", "sentence2", "text2", "question2", "second", "text_b"),
 }
+# A list in a cell, as Python, pandas and NumPy print it.
+_PRINTED = re.compile(r"""\s*(array\()?\[(\s*['"].*['"]\s*|[-+\d.,\s]*+)\]\)?\s*""", re.DOTALL)
 MOST_LABELS, SHOWN = 1000, 12  # labels of a column, and of a note
-SHARE, MOST_HELD_OUT, SEED = 0.2, 2000, 0  # of dev and of test where they are cut from the rest
+LOOKED_AT = 10_000  # rows, for lists in cells
 GOLD, PREDICTED = "gold", "predicted"  # columns of a file of predictions
 
 
@@ -89,6 +93,9 @@ class OwnData:
         if self.file is not None and [path.name for path in paths["train"]] != [Path(self.file).name]:
             more = {split: f" and {len(own) - 1} more" if len(own) > 1 else "" for split, own in paths.items()}
             note(f"files: {', '.join(f'{split}={own[0].name}{more[split]}' for split, own in paths.items())}")
+        if unused := unused_files(self.file, paths, self.reads):
+            listed = f"{', '.join(unused[:5])}{' …' if len(unused) > 5 else ''}"
+            note(f"files that no split uses: {listed}. Give data.train=, data.dev= and data.test=FILE to use them")
         rows = {split: [row for path in own for row in self.read_rows(path)] for split, own in paths.items()}
         splits = cut_missing(self.examples_of(rows), self.stratum)
         self.check_labels(splits)
@@ -169,6 +176,7 @@ class OwnData:
             elif part != self.parts[-1] or gold:
                 what = f"no column {given!r}" if given is not None else f"no column that is named as {part} usually is"
                 raise UserError(f"{what}. The columns are {', '.join(columns)}. Name one: data.{part}=COLUMN")
+        check_lists(rows, chosen.values())
         raw = any(isinstance(rows[0].get(chosen[part]), str) for part in self.parts[:-1])
         note(f"columns: {', '.join(told)}{f'; texts are tokenised by {self.tokenizer}' if raw else ''}")
         return chosen
@@ -250,43 +258,11 @@ def with_gold(rows: Sequence[Row], path: Path) -> Sequence[Row]:
     return rows
 
 
-def cut_missing(splits: dict[str, list[Any]], stratum: Callable[[Any], str]) -> dict[str, list[Any]]:
-    """All three splits: a missing one is cut from train, a fifth of it and at most 2,000, each stratum by its share.
-
-    Examples of one group (the same text, or premise) stay together, in the stratum of the first. Equal data give equal
-    splits. Raises UserError.
-    """
-    wanted = min(round(SHARE * len(splits["train"])), MOST_HELD_OUT)
-    for split in [split for split in ("test", "dev") if split not in splits]:
-        train = splits["train"]
-        chosen = _draw(train, wanted, stratum)
-        if not 0 < len(chosen) < len(train):
-            texts = len({getattr(each, "group", each.texts) for each in train})
-            said = f"{split}: cannot be cut from {len(train):,} examples with {texts:,} different texts"
-            raise UserError(
-                f"{said} (of pairs, first texts), as equal ones stay together. Give more, or data.{split}=FILE."
-            )
-        splits["train"] = [each for number, each in enumerate(train) if number not in chosen]
-        splits[split] = [train[number] for number in sorted(chosen)]
-        note(f"{split}: {len(chosen):,} examples cut from train, equal texts together, seed {SEED}")
-    return {split: splits[split] for split in SPLITS}
-
-
-def _draw(examples: Sequence[Any], wanted: int, stratum: Callable[[Any], str]) -> set[int]:
-    """The places of about `wanted` examples: whole groups, from each stratum as many as its share."""
-    groups: dict[Any, list[int]] = defaultdict(list)
-    for number, example in enumerate(examples):
-        groups[getattr(example, "group", example.texts)].append(number)
-    strata: dict[str, list[list[int]]] = defaultdict(list)
-    for group in groups.values():
-        strata[stratum(examples[group[0]])].append(group)
-    chosen: set[int] = set()
-    left = 0.0  # what rounding has not given to the strata before
-    for name in sorted(strata):
-        own = random.Random(SEED).sample(strata[name], len(strata[name]))
-        left += wanted * sum(map(len, own)) / len(examples)
-        for group in own:
-            if left >= len(group) / 2:
-                chosen.update(group)
-                left -= len(group)
-    return chosen
+def check_lists(rows: Sequence[Row], names: Iterable[str]) -> None:
+    """Raise UserError for a column whose cells are all lists as a program prints them: they are not read as lists."""
+    for name in names:
+        cells = (row.get(name) for row in rows)
+        texts = [cell for cell in islice(cells, LOOKED_AT) if cell not in (None, "")]
+        if texts and all(isinstance(cell, str) and _PRINTED.fullmatch(cell) for cell in texts):
+            how = "Write words and spaces, or JSON lines"
+            raise UserError(f"{name} is a list in one cell, such as {texts[0].strip():.40}. {how}.")

@@ -1,100 +1,31 @@
-"""Files of data of the user's own: which they are, by split, and CSV, TSV, JSON lines and Parquet tables. No torch.
+"""Tables of the user's own: CSV, TSV, JSON and Parquet. No torch.
 
-`data.file` is a file, a folder with a file for each split, or `hub:user/repo`; `data.train`, `data.dev` and `data.test`
-are files. Cells stay as they are written: no number, date or missing value is guessed in a CSV file.
+Cells stay as they are written: no number, date or missing value is guessed in a CSV file.
 """
 
 import csv
 import io
 import json
-import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import check_regular, reader, reading
-from elmo_bench.base.sources import PACKED, SPLITS, TABLES, hub_errors, hub_file
+from elmo_bench.base.sources import PACKED, TABLES
 from elmo_bench.text.columns import line_of
+from elmo_bench.text.json_rows import rows_of_json
+from elmo_bench.text.sizes import LARGEST, Sizes
 
-LARGEST = 2**30  # bytes of a file, and characters of an unpacked one; more takes more memory than a run should
 MOST_ROWS, BATCH = 5_000_000, 1024  # of a Parquet file
 Row = dict[str, Any]  # cell by column
-NAMES = {  # of the files of a split, as words in their names
-    "train": {"train", "training"},
-    "dev": {"dev", "devel", "development", "valid", "validation", "val", "testa"},
-    "test": {"test", "testb", "testing"},
-}
-
-
-def files_of(file: str | None, given: Mapping[str, str | None], reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
-    """The files of each split that the user has: of `file`, or those `given` by split.
-
-    `reads` says whether a file of a folder may hold data. Raises UserError.
-    """
-    if file is not None and file.startswith("hub:"):
-        return _of_hub(file.removeprefix("hub:").strip("/"), reads)
-    named = {"train": file} if file is not None else given
-    paths = {split: Path(name).expanduser() for split, name in named.items() if name is not None}
-    if file is not None and (folder := paths["train"]).is_dir():
-        return _by_split(sorted(each for each in folder.rglob("*") if each.is_file() and reads(each)), folder)
-    for path in paths.values():
-        check_file(path)
-    return {split: [path] for split, path in paths.items()}
-
-
-def _by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
-    """The files of each split, by the words of their names; one file alone is all of the data. Raises UserError."""
-    if not files:
-        raise UserError(f"{folder}: no file of data. Those that end in {', '.join(TABLES)} are read.")
-    if len(files) == 1:
-        return {"train": [*files]}
-    chosen: dict[str, list[Path]] = defaultdict(list)
-    for file in files:
-        words = {*re.findall(r"[a-z]+", str(file.relative_to(folder)).lower())}
-        of = [split for split in SPLITS if words & NAMES[split]]
-        if len(of) == 1:
-            chosen[of[0]].append(file)
-    wrong = [split for split, own in chosen.items() if len({(file.parent, ending_of(file)) for file in own}) > 1]
-    if wrong or "train" not in chosen:
-        named = [str(file.relative_to(folder)) for file in (chosen[wrong[0]] if wrong else files)]
-        what = f"more than one {wrong[0]}" if wrong else "no file with train in its name"
-        raise UserError(f"{folder}: {what} ({', '.join(named[:5])}). Give data.train=FILE, or a folder inside.")
-    return {split: chosen[split] for split in SPLITS if split in chosen}
-
-
-def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
-    """The files of each split of `user/repo`, or of a folder in it, downloaded to the Hub's cache. Raises UserError."""
-    user, repo, folder = [*name.split("/", 2), "", ""][:3]
-    if not user or not repo:
-        raise UserError(f"data.file=hub:{name}: give hub:user/repo")
-    revision, files = _listing(f"{user}/{repo}", os.environ.get("HF_ENDPOINT") or None)
-    root = Path(f"hub:{user}", repo)
-    splits = _by_split([root / path for path in files if path.is_relative_to(folder) and reads(path)], root / folder)
-    return {
-        split: [hub_file(f"{user}/{repo}", str(path.relative_to(root)), revision=revision) for path in paths]
-        for split, paths in splits.items()
-    }
-
-
-@cache  # a sweep asks for each run
-def _listing(repo: str, endpoint: str | None) -> tuple[str, list[Path]]:
-    """(commit, files) of a data set repository. Raises UserError."""
-    from huggingface_hub import HfApi
-
-    if offline():
-        raise UserError(f"hub:{repo}: which files it has is not known without network. Give data.file=FOLDER.")
-    with hub_errors(f"hub:{repo}"):
-        about = HfApi(endpoint).dataset_info(repo)
-    return str(about.sha), sorted(Path(each.rfilename) for each in about.siblings or ())
 
 
 def ending_of(path: Path) -> str:
@@ -122,15 +53,22 @@ def read_table(path: Path) -> list[Row]:
     ending = ending_of(path)
     if ending not in TABLES:
         raise UserError(f"{path}: not a table. Give a file that ends in {', '.join(TABLES)}.")
-    rows = _parquet(path) if ending == ".parquet" else _json(path) if ending.startswith(".json") else _csv(path)
+    rows = (
+        _parquet(path)
+        if ending == ".parquet"
+        else rows_of_json(path, lines_of(path))
+        if ending.startswith(".json")
+        else _csv(path)
+    )
     if not rows:
         raise UserError(f"{path}: no rows{' below its header' if ending in ('.csv', '.tsv') else ''}. Give some.")
     return rows
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines_of(path: Path, *, crlf: bool = True) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers. crlf: whether CRLF is usual. Raises UserError, also for a large file."""
     size = 0
-    for number, line in read_lines(path, crlf=True):
+    for number, line in read_lines(path, crlf=crlf):
         size += len(line)
         if size > LARGEST:
             raise UserError(f"{path}:{number}: more than {LARGEST:,} characters. Take a part of the file.")
@@ -138,62 +76,80 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _csv(path: Path) -> list[Row]:
-    text = "\n".join(line for _, line in _lines(path))
-    lines = io.StringIO(f"{text}\n", newline="").readlines()  # a CR alone ends a line, too, as in files of old programs
-    if not lines[0].strip():
+    lines = _pieces(path)
+    first = next(lines, "")
+    if not first.strip():
         raise UserError(f"{path}: the first line is empty. It must have the names of the columns.")
-    if named := re.fullmatch(r"(?i)sep=([,;|\t])\s*", lines[0]):  # Excel's first line
-        lines[0] = "\n"
-    separator = named[1] if named else "\t" if ending_of(path) == ".tsv" else max(",;\t", key=lines[0].count)
+    if named := re.fullmatch(r"(?i)sep=([,;|\t])\s*", first):  # Excel's first line
+        first = "\n"
+    separator = named[1] if named else "\t" if ending_of(path) == ".tsv" else max(",;\t", key=first.count)
     if separator != "," and ending_of(path) == ".csv":
         note(f"columns are separated by {separator!r}", path)
-    csv.field_size_limit(LARGEST)
-    bare = separator == "\t" and _has_bare_quotes(lines)
-    table = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE if bare else csv.QUOTE_MINIMAL, strict=True)
-    written, start = list[tuple[int, list[str]]](), 1  # rows, with the lines that they begin in
-    try:
-        for cells in table:
-            written += [(start, cells)] if cells else []
-            start = table.line_num + 1
-    except csv.Error as error:
-        raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
-    names = [name.strip() for name in written[0][1]] if written else []
-    _check_names(path, names)
+    bare = separator == "\t" and _has_bare_quotes(path)
+    rows = _cells(path, chain([first], lines), separator, csv.QUOTE_NONE if bare else csv.QUOTE_MINIMAL)
+    names = [name.strip() for name in next(rows, (1, []))[1]]
+    unnamed = names.count("") > 1  # as Excel and pandas leave them, which nobody can choose
+    used = [place for place, name in enumerate(names) if name or not unnamed]
+    _check_names(path, [names[place] for place in used])
 
     def row(start: int, cells: list[str]) -> Row:
         if len(cells) != len(names):
             raise UserError(f"{path}:{start}: {len(cells)} cells in {len(names)} columns. Fix this row.")
-        return dict(zip(names, cells, strict=True))
+        return {names[place]: cells[place] for place in used}
 
-    return every(written[1:], row)
+    return every(rows, row)
 
 
-def _has_bare_quotes(lines: Sequence[str]) -> bool:
-    """Whether a quotation mark of these tab-separated lines is part of the text, as in files written without quoting.
+def _pieces(path: Path) -> Iterator[str]:
+    """The lines of a CSV file with their ends; a CR alone ends a line, too, as in files of old programs."""
+    for _, line in lines_of(path):
+        *before, last = line.split("\r")
+        yield from (f"{piece}\r" for piece in before)
+        yield f"{last}\n"
+
+
+def _cells(path: Path, lines: Iterable[str], separator: str, quoting: Any) -> Iterator[tuple[int, list[str]]]:
+    """(the line that a row begins in, its cells) of each row that has cells. Raises UserError."""
+    csv.field_size_limit(LARGEST)
+    table = csv.reader(lines, delimiter=separator, quoting=quoting, strict=True)
+    sizes, start = Sizes(path), 1
+    try:
+        for cells in table:
+            if cells:
+                sizes.add(len(cells), line=start)
+                yield start, cells
+            start = table.line_num + 1
+    except csv.Error as error:
+        raise UserError(f"{path}:{start}: not a row of a table ({error}). Fix the quotes of this row.") from None
+
+
+def _has_bare_quotes(path: Path) -> bool:
+    """Whether a quotation mark of a tab-separated file is part of the text, as in files written without quoting.
 
     So it is where each line has as many cells as the first, two or more, and a cell begins with a mark without being
-    quoted as a whole: a reader of quoted cells would join such lines.
+    quoted as a whole: a reader of quoted cells would join such lines. It is noted.
     """
-    cells = [line.rstrip("\r\n").split("\t") for line in lines if line.strip()]
-    if len(cells[0]) < 2 or {*map(len, cells)} != {len(cells[0])}:
-        return False
-    return any(cell.startswith('"') and not re.fullmatch(r'"(?:[^"]|"")*"', cell) for row in cells for cell in row)
+    count = bare = first = 0  # cells of a line; lines with such a cell, and the first of them
+    for number, line in enumerate(_pieces(path), 1):
+        cells = line.rstrip("\r\n").split("\t")
+        if line.strip():
+            count = count or len(cells)
+            if len(cells) != count or count < 2:
+                return False
+            if any(cell.startswith('"') and not re.fullmatch(r'"(?:[^"]|"")*"', cell) for cell in cells):
+                bare += 1
+                first = first or number
+    if bare:
+        what = (
+            "quotation marks are text here and each line is a row, since a cell begins with a mark and does not end so"
+        )
+        note(f"{what}: line {first:,}{f' and {bare - 1:,} more' if bare > 1 else ''}", path)
+    return bool(bare)
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(f"{path}: two columns are named {twice[0]!r:.60}. Rename one.")
-
-
-def _json(path: Path) -> list[Row]:
-    lines = [(number, line) for number, line in _lines(path) if line.strip()]
-    if lines and lines[0][1].lstrip().startswith("["):  # one list of objects
-        rows = [(1, row) for row in parse_json("\n".join(line for _, line in lines), str(path))]
-    else:
-        rows = every(lines, lambda number, line: (number, parse_json(line, f"{path}:{number}")))
-    if wrong := [number for number, row in rows if not isinstance(row, dict)]:
-        raise UserError(f"{path}:{wrong[0]}: not an object with names and values. Fix this line.")
-    return [row for _, row in rows]
 
 
 def _parquet(path: Path) -> list[Row]:
@@ -265,8 +221,13 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         return
     text = io.StringIO()
     if ending in (".csv", ".tsv"):
-        written = csv.writer(text, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
-        written.writerows([names, *([_cell(row.get(name)) for name in names] for row in rows)])
+        separator = "\t" if ending == ".tsv" else ","
+        plain = csv.writer(text, delimiter=separator, lineterminator="\n")
+        quoted = csv.writer(text, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for cells in [names, *([_cell(row.get(name)) for name in names] for row in rows)]:
+            returns = any("\r" in cell for cell in cells)  # which Python quotes only from version 3.13 on
+            written = quoted if returns else plain
+            written.writerow(cells)
     else:
         text.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows)
     with atomic_write(path, "w") as handle:

@@ -16,19 +16,17 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
-from elmo_bench.base.formula import Formula, columns, share
+from elmo_bench.base.metric import Sums
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import SuiteData
 from elmo_bench.text.columns import NO_GOLD, Row, check_gold, escaped, read_columns, sentences
-from elmo_bench.text.figures import LabelAccuracy, count_labels
+from elmo_bench.text.figures import LabelAccuracy, check_lengths, count_labels
 
 COLUMNS = 10  # of CoNLL-U
 ID, FORM, XPOS, HEAD, DEPREL = 0, 1, 4, 6, 7
 GOLD, CONTROL = "gold", "control"
 UNKNOWN = ("_", NO_GOLD)  # labels of words without gold: of CoNLL-U, and of other text
 Labels = Sequence[str]
-# 100 · correct / tokens: an item holds several decisions.
-TOKEN_ACCURACY = Formula("token-accuracy", ("correct", "tokens"), columns, share, lambda sums: sums[1])
 
 
 @reader
@@ -110,29 +108,33 @@ class TokenData(SuiteData):
 class TokenAccuracy(LabelAccuracy):
     """The share of words whose predicted label is the gold one, punctuation included: a `contracts.Metric`."""
 
-    formula = TOKEN_ACCURACY
-    unit = "tokens"
+    formula = "token-accuracy"  # 100 · correct / tokens: an item holds several decisions
+    summed = ("correct", "tokens")
+    whole = unit = "tokens"
 
-    def score(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, Any]:
-        """As of single labels. Raises ValueError, too, if a sentence has more labels on one side."""
+    def counts(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, np.ndarray]:
+        """By sentence: how many labels are right, of how many; and counts by label.
+
+        Raises ValueError as for single labels, and if a sentence has more labels on one side.
+        """
         if [*map(len, gold)] != [*map(len, predicted)]:
             raise ValueError("gold and predicted labels must be as many")
-        return super().score([*chain(*gold)], [*chain(*predicted)])
-
-    def outcomes(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, np.ndarray]:
-        """For paired tests, by sentence: how many labels are right, of how many; and counts by label."""
+        check_lengths([*chain(*gold)], [*chain(*predicted)])
         right = [sum(g == p for g, p in zip(*pair, strict=True)) for pair in zip(gold, predicted, strict=True)]
         counts = {"correct": np.array(right), "tokens": np.array([len(labels) for labels in gold])}
         return counts | count_labels(gold, predicted)
 
-    def score_files(self, path: Path) -> dict[str, Any]:
-        """The scores of a file: a word a line, gold and predicted label in its last two columns. Raises UserError."""
+    def units(self, sums: Sums) -> Any:
+        return sums["tokens"]
+
+    def read_labels(self, path: Path) -> tuple[list[Any], list[Any]]:
+        """The labels of a file: a word a line, gold and predicted label in its last two columns. Raises UserError."""
         sentences = [[cells for _, cells in rows] for rows in read_columns(path)]
         if not sentences or len(sentences[0][0]) < 3:
             raise UserError(f"{path}: no predictions. Each line must have a word, its gold and its predicted label.")
         check_gold(path, (cells[-2] for sentence in sentences for cells in sentence), UNKNOWN)
         sides = [[[cells[side] for cells in sentence] for sentence in sentences] for side in (-2, -1)]
-        return self.score(*sides)
+        return sides[0], sides[1]
 
 
 def control_labels(train: Iterable[str], *, seed: int = 0) -> Callable[[str], str]:

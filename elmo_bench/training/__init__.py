@@ -1,1 +1,4 @@
-"""Training a head: batches, the Lightning module, callbacks, optimisers, schedules and loggers by name."""
+"""Training a head.
+
+Batches, the Lightning module, callbacks, and optimisers, schedules and loggers by name.
+"""

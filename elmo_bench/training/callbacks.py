@@ -1,4 +1,8 @@
-"""Callbacks: random generators, history, progress, a moving average of weights, checkpoints, a GPU's memory."""
+"""Callbacks of the training of a head.
+
+Random generators, history, progress, a moving average of weights, checkpoints, and the
+memory of a GPU.
+"""
 
 import random
 import re
@@ -15,47 +19,64 @@ from torch import Tensor
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_bench.base.files import write_checkpoint
-from elmo_bench.base.formula import measure
 from elmo_bench.base.machine import free_gpu_memory
+from elmo_bench.base.metric import measure
 from elmo_bench.base.progress import Clock, kernels_used, progress, used
 
 
 class Ema(Callback):
-    """average = decay · average + (1 - decay) · weight after every step, starting at the initial weights.
+    """average = decay · average + (1 - decay) · weight after every step.
 
-    warming: the decay is at most (1 + steps) / (10 + steps), for runs that are too short for `decay` alone.
+    The average starts at the initial weights.
 
-    Between the end of one epoch's training and the start of the next, the module holds the averages: they are scored,
-    they are in every checkpoint's `state_dict`, and they remain when training ends. The weights are in this callback's
-    state. (Lightning's WeightAveraging restores its last average whenever a split is scored, which would overwrite a
-    loaded best checkpoint, and restores the weights at the end of an epoch, where the mixes are read.)
+    warming: the decay is at most (1 + steps) / (10 + steps), for runs that are too
+    short for `decay` alone.
+
+    Between the end of one epoch's training and the start of the next, the module holds
+    the averages: they are scored, they are in every checkpoint's `state_dict`, and they
+    remain when training ends. The weights are in this callback's state. (Lightning's
+    WeightAveraging restores its last average whenever a split is scored, which would
+    overwrite a loaded best checkpoint, and restores the weights at the end of an epoch,
+    where the mixes are read.)
     """
 
     def __init__(self, *, decay: float, warming: bool):
         if not 0 <= decay < 1:
             raise ValueError(f"ema.decay={decay}: must be at least 0 and below 1")
-        self.decay, self.warming, self.steps = decay, warming, 0
-        self.others: list[Tensor] = []  # the averages while the module holds the weights, else the weights
+        self.decay = decay
+        self.warming = warming
+        self.steps = 0
+        # The averages while the module holds the weights, else the weights.
+        self.others: list[Tensor] = []
 
-    def on_train_epoch_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
         self._exchange(module)
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         self.steps += 1
-        decay = min(self.decay, (1 + self.steps) / (10 + self.steps)) if self.warming else self.decay
-        get_ema_multi_avg_fn(decay)(self.others, [p.detach() for p in _trained(module)], self.steps)
+        decay = self.decay
+        if self.warming:
+            decay = min(decay, (1 + self.steps) / (10 + self.steps))
+        weights = [parameter.detach() for parameter in _trained(module)]
+        update = get_ema_multi_avg_fn(decay)
+        update(self.others, weights, self.steps)
 
-    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
         if trainer.state.fn == TrainerFn.FITTING:
             self._exchange(module)
 
     @torch.no_grad()
     def _exchange(self, module: pl.LightningModule) -> None:
-        """Weights against averages; at the very start both are the initial weights."""
-        before = [parameter.clone() for parameter in _trained(module)]
-        for parameter, value in zip(_trained(module), self.others or before, strict=True):
+        """Exchange the weights and the averages.
+
+        At the very start both are the initial weights.
+        """
+        parameters = _trained(module)
+        before = [parameter.clone() for parameter in parameters]
+        others = self.others or before
+        for parameter, value in zip(parameters, others, strict=True):
             parameter.copy_(value)
         self.others = before
 
@@ -63,7 +84,8 @@ class Ema(Callback):
         return {"steps": self.steps, "weights": self.others}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.steps, self.others = state["steps"], state["weights"]
+        self.steps = state["steps"]
+        self.others = state["weights"]
 
 
 def _trained(module: pl.LightningModule) -> list[torch.nn.Parameter]:
@@ -75,35 +97,49 @@ CURVES = ("dev", "train_loss", "lr", "seconds", "steps")
 
 
 class AtomicCheckpoints(TorchCheckpointIO):
-    """Writes Lightning's checkpoints atomically. Raises UserError if the disk refuses."""
+    """Writes Lightning's checkpoints atomically.
 
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+    Raises UserError if the disk refuses.
+    """
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
+    ) -> None:
         write_checkpoint(Path(path), checkpoint)
 
 
 class RandomState(Callback):
-    """Keeps the state of the random generators in the checkpoint, so that a resumed run draws the same numbers.
+    """Keeps the state of the random generators in the checkpoint.
 
-    The state is taken at the end of each epoch's training and restored at the first batch of the next epoch, in every
-    run: what draws numbers in between (scoring, building loaders) then cannot make a resumed run differ.
+    So a resumed run draws the same numbers. The state is taken at the end of each
+    epoch's training and restored at the first batch of the next epoch, in every run:
+    code that draws numbers in between (scoring, building loaders) then cannot make a
+    resumed run differ.
     """
 
     def __init__(self) -> None:
         self.state: dict[str, Any] = {}
 
-    def on_train_epoch_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         version, internal, gauss = random.getstate()
-        self.state = {"torch": torch.get_rng_state(), "python": [version, list(internal), gauss]}
+        self.state = {
+            "torch": torch.get_rng_state(),
+            "python": [version, list(internal), gauss],
+        }
         if torch.cuda.is_available():
             self.state["cuda"] = torch.cuda.get_rng_state_all()
 
-    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, batch_idx: int) -> None:
-        if self.state and batch_idx == 0:
-            version, internal, gauss = self.state["python"]
-            random.setstate((version, tuple(internal), gauss))
-            torch.set_rng_state(self.state["torch"])
-            if "cuda" in self.state and torch.cuda.is_available():  # the killed part may have seen no GPU
-                torch.cuda.set_rng_state_all(self.state["cuda"])
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, module: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if not self.state or batch_idx != 0:
+            return
+        version, internal, gauss = self.state["python"]
+        random.setstate((version, tuple(internal), gauss))
+        torch.set_rng_state(self.state["torch"])
+        # The process that was killed may have had no GPU.
+        if "cuda" in self.state and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(self.state["cuda"])
 
     def state_dict(self) -> dict[str, Any]:
         return self.state
@@ -113,16 +149,22 @@ class RandomState(Callback):
 
 
 class History(Callback):
-    """Curves and mix weights by epoch, what the run took, and which kernels it used; kept across kills and resumptions.
+    """Curves and mix weights by epoch, the time of the run, and the kernels it used.
 
-    curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps; `lr`, the learning rate of its
-    first step; `seconds`, of its training steps and the scoring of dev; `steps`, how many it has.
+    They remain across kills and resumptions.
+
+    curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps;
+    `lr`, the learning rate of its first step; `seconds`, of its training steps and the
+    scoring of dev; `steps`, how many it has.
     """
 
     def __init__(self, whole: Clock, code: dict[str, str] | None = None) -> None:
-        self.code = code or {}  # digests of the included code that the run was started with
-        self.whole = whole  # runs from the start of the run, and stands between a kill and the resumption
-        self.training, self.encoding = Clock(), Clock()  # of training steps; of computing or reading frozen layers
+        # Digests of the included code that the run was started with.
+        self.code = code or {}
+        # From the start of the run; it stops between a kill and the resumption.
+        self.whole = whole
+        self.training = Clock()  # of training steps
+        self.encoding = Clock()  # of computing or reading frozen layers
         self.curves: dict[str, list[Any]] = {name: [] for name in CURVES}
         self.mixes: list[dict[str, Any]] = []
         self.tokens = 0  # read in training steps
@@ -143,11 +185,15 @@ class History(Callback):
         self.steps_before = trainer.global_step
         self.rate: float | None = None
 
-    def on_before_optimizer_step(self, trainer: pl.Trainer, module: Any, optimizer: Any) -> None:
+    def on_before_optimizer_step(
+        self, trainer: pl.Trainer, module: Any, optimizer: Any
+    ) -> None:
         if self.rate is None:
             self.rate = float(optimizer.param_groups[0]["lr"])
 
-    def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
         self.tokens += batch["token count"]
 
     def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
@@ -155,21 +201,37 @@ class History(Callback):
             self.training.stop()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
-        dev, loss = module.scores["overall"][module.metric.main], trainer.callback_metrics["loss"]
-        seconds, steps = self.whole.read()[0] - self.epoch_started, trainer.global_step - self.steps_before
-        for name, value in zip(CURVES, (float(dev), float(loss), self.rate or 0.0, seconds, steps), strict=True):
-            self.curves[name].append(value)
-        logged = {name: self.curves[name][-1] for name in ("lr", "seconds")}
-        if mixes := module.head.embedder.mixes:
-            self.mixes.append({place: mix.report() for place, mix in mixes.items()})
-            for place, mix in self.mixes[-1].items():
-                logged[f"{place}.gamma"] = mix["gamma"]
-                logged |= {f"{place}.weight{layer}": weight for layer, weight in enumerate(mix["weights"])}
+        dev = module.scores["overall"][module.metric.main]
+        seconds = self.whole.read()[0] - self.epoch_started
+        epoch = {
+            "dev": float(dev),
+            "train_loss": float(trainer.callback_metrics["loss"]),
+            "lr": self.rate or 0.0,
+            "seconds": seconds,
+            "steps": trainer.global_step - self.steps_before,
+        }
+        for name in CURVES:
+            self.curves[name].append(epoch[name])
+        logged = {"lr": epoch["lr"], "seconds": seconds}
+        mixes = module.head.embedder.mixes
+        if mixes:
+            reports = {place: mix.report() for place, mix in mixes.items()}
+            self.mixes.append(reports)
+            for place, report in reports.items():
+                logged[f"{place}.gamma"] = report["gamma"]
+                for layer, weight in enumerate(report["weights"]):
+                    logged[f"{place}.weight{layer}"] = weight
         module.log_dict(logged, batch_size=1)
 
     def state_dict(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in ("curves", "mixes", "tokens", "code")}
-        return {**kept, "clocks": {name: getattr(self, name).read() for name in CLOCKS}, "kernels": kernels_used()}
+        return {
+            "curves": self.curves,
+            "mixes": self.mixes,
+            "tokens": self.tokens,
+            "code": self.code,
+            "clocks": {name: getattr(self, name).read() for name in CLOCKS},
+            "kernels": kernels_used(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         state = dict(state)
@@ -181,13 +243,16 @@ class History(Callback):
 
 
 class Checkpoints(Checkpoint):
-    """Writes `last.ckpt` into a folder after each epoch, and `best.ckpt` after one with the best dev score so far.
+    """Writes `last.ckpt` into a folder after each epoch.
 
-    Lightning's ModelCheckpoint keeps the folder's path, and in a folder that was moved it forgets the best score.
+    And `best.ckpt` after an epoch with the best dev score so far. Lightning's
+    ModelCheckpoint keeps the folder's path, and in a folder that was moved it forgets
+    the best score.
     """
 
     def __init__(self, folder: Path, history: History) -> None:
-        self.folder, self.history = folder, history
+        self.folder = folder
+        self.history = history
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         if self.history.best_epoch == len(self.history.scores):
@@ -196,49 +261,77 @@ class Checkpoints(Checkpoint):
 
 
 class GpuMemory(Callback):
-    """Adds to the error of a step that fills a GPU's memory how many examples would fit, after what it took so far."""
+    """Says how many examples would fit, if a step fills a GPU's memory.
 
-    examples = before = 0  # of the step; bytes before it
+    It adds this to the error of the step, from the memory that the step took so far.
+    """
 
-    def on_train_batch_start(self, trainer: pl.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+    examples = 0  # of the step
+    before = 0  # bytes before the step
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, module: Any, batch: Any, batch_idx: int
+    ) -> None:
         if module.device.type == "cuda":
-            self.examples, self.before = len(batch["numbers"]), torch.cuda.memory_allocated(module.device)
+            self.examples = len(batch["numbers"])
+            self.before = torch.cuda.memory_allocated(module.device)
 
     def on_validation_start(self, trainer: pl.Trainer, module: Any) -> None:
         self.examples = 0
 
-    def on_exception(self, trainer: pl.Trainer, module: Any, exception: BaseException) -> None:
+    def on_exception(
+        self, trainer: pl.Trainer, module: Any, exception: BaseException
+    ) -> None:
         asked = re.search(r"allocate ([\d.]+) ([KMG])iB", str(exception))
-        if not self.examples or not asked or not isinstance(exception, torch.OutOfMemoryError):
+        is_full = isinstance(exception, torch.OutOfMemoryError)
+        if not self.examples or not asked or not is_full:
             return
-        more = float(asked[1]) * 1024 ** " KMG".index(asked[2])  # the step's tensors live as long as the traceback
+        more = float(asked[1]) * 1024 ** " KMG".index(asked[2])
+        # The step's tensors live as long as the traceback.
         needed = torch.cuda.memory_allocated(module.device) - self.before + more
-        room = free_gpu_memory(module.device) + torch.cuda.memory_reserved(module.device) - self.before
+        reserved = torch.cuda.memory_reserved(module.device)
+        room = free_gpu_memory(module.device) + reserved - self.before
         fit = min(self.examples - 1, int(self.examples * room / needed))
-        advice = f"Give task.training.batch={fit} or less" if fit > 0 else "Take a GPU with more memory"
-        step = f"a step of {self.examples} examples needs {needed / 2**30:.1f} GiB at least"
-        exception.add_note(f"{advice}: {step}, and has {room / 2**30:.1f}.")
+        if fit > 0:
+            advice = f"Give task.training.batch={fit} or less"
+        else:
+            advice = "Take a GPU with more memory"
+        gib = 2**30
+        exception.add_note(
+            f"{advice}: a step of {self.examples} examples needs "
+            f"{needed / gib:.1f} GiB at least, and has {room / gib:.1f}."
+        )
 
 
 class ShowProgress(Callback):
-    """Shows a bar over the steps of all epochs, and after each epoch a line with training loss and dev score."""
+    """Shows a bar over the steps of all epochs.
+
+    And after each epoch a line with training loss and dev score.
+    """
 
     def __init__(self, title: str):
-        self.title, self.shown = title, ExitStack()
+        self.title = title
+        self.shown = ExitStack()
 
     def on_train_start(self, trainer: pl.Trainer, module: Any) -> None:
         steps = int(trainer.num_training_batches) * (trainer.max_epochs or 1)
-        self.meter = self.shown.enter_context(progress(self.title, total=steps, done=trainer.global_step))
+        meter = progress(self.title, total=steps, done=trainer.global_step)
+        self.meter = self.shown.enter_context(meter)
 
-    def on_train_batch_end(self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        self.meter.advance(batch["token count"], f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}")
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        epoch = f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}"
+        self.meter.advance(batch["token count"], epoch)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
-        name, overall = module.metric.main, module.scores["overall"]
+        name = module.metric.main
+        overall = module.scores["overall"]
         self.meter.say(
             f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
             f"loss {trainer.callback_metrics['loss']:.3f}  "
-            f"dev {measure(name, overall)} {overall[name]:.2f}  {self.meter.tokens_per_second:,.0f} tokens/s"
+            f"dev {measure(name, overall)} {overall[name]:.2f}  "
+            f"{self.meter.tokens_per_second:,.0f} tokens/s"
         )
 
     def teardown(self, trainer: pl.Trainer, module: Any, stage: str) -> None:

@@ -1,76 +1,101 @@
-"""What a task provides: `Data`, `Head` and `Metric` in `data.py`, `head.py` and `metric.py` of its folder.
+"""What a task provides: `Data`, `Head` and `Metric`.
 
-These are protocols, not base classes. `Data` and `Metric` import no torch.
+They are in `data.py`, `head.py` and `metric.py` of its folder. These are protocols, not
+base classes. `Data` and `Metric` import no torch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from torch import Tensor
 
-from elmo_bench.base.formula import Formula
+from elmo_bench.base.metric import Counting
 from elmo_bench.text.batch import Indexer, Text
 
 
 class Example(Protocol):
     """One item of a data set.
 
-    It may have a `group`, of examples that were drawn together (the pairs of one premise, say): data.train_fraction
-    keeps them together, and reports count them as one when they ask what other items would do. Where its texts are
-    parts of longer ones (phrases of a sentence), it has these as `whole`, and the vocabulary counts each of them once.
-    `slice_words` are the words that decide to which slices of test it belongs, if these are not the words of all texts.
-    `marks` is what else tables may ask of it, {name: true or false}, such as whether a predicate is a verb: outcomes
-    keep the names that all examples of a split have. Marks change no score and are not in `Data.canonical`.
+    It may have a `group`, of examples that were drawn together (the pairs of one
+    premise, say): data.train_fraction keeps them together, and reports count them as
+    one when they ask what other items would do. Where its texts are parts of longer
+    ones (phrases of a sentence), it has these as `whole`, and the vocabulary counts
+    each of them once. `slice_words` are the words that decide to which slices of test
+    it belongs, if these are not the words of all texts. `marks` is what else tables may
+    ask of it, {name: true or false}, such as whether a predicate is a verb: outcomes
+    keep the names that all examples of a split have. Marks change no score and are not
+    in `Data.canonical`.
     """
 
     texts: tuple[Text, ...]
     """The tokenised sequences that the encoder reads."""
     gold: Any
-    """What the metric compares a prediction with. A text, a number, or one text for each token are labels."""
+    """What the metric compares a prediction with.
+
+    A text, a number, or one text for each token are labels.
+    """
 
 
 class Data(Protocol):
-    """Reads the suites. Built with the keyword arguments under `data` in `conf/task/<task>.yaml`, one a suite.
+    """Reads the suites.
 
-    For slices of test by units that are not examples, it has `within(example, predicted, keeps) -> (gold, predicted)`:
-    of the gold and of a prediction, the entities (or chains, or words) whose words `keeps` accepts. It returns None to
-    leave the example out, which must not depend on the prediction.
+    Built with the keyword arguments under `data` in `conf/task/<task>.yaml`, one a
+    suite. For slices of test by units that are not examples, it has
+    `within(example, predicted, keeps) -> (gold, predicted)`: of the gold and of a
+    prediction, the entities (or chains, or words) whose words `keeps` accepts. It
+    returns None to leave the example out, which must not depend on the prediction.
     """
 
     schema: str
-    """Name of the JSON layout that `canonical` gives; a change of the layout takes a new name."""
+    """Name of the JSON layout that `canonical` gives.
+
+    A change of the layout takes a new name.
+    """
     ending: str
     """Of a file of predictions, with its dot."""
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
-        """{"train", "dev", "test"}: lists of Example. `root` is the user's data folder. Raises UserError."""
+        """{"train", "dev", "test"}: lists of Example.
+
+        `root` is the user's data folder. Raises UserError.
+        """
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
         """The files that `read` reads. Raises UserError where one is missing."""
 
     def canonical(self, example: Any) -> Any:
-        """An example as a JSON value in the layout `schema`: everything that can change a score.
+        """An example as a JSON value in the layout `schema`.
 
-        The data digest in a run's hash is computed from these values, so they hold no path and no Python name.
+        It holds everything that can change a score. The data digest in a run's hash is
+        computed from these values, so they hold no path and no Python name.
         """
 
     def vocabulary(self, train: Sequence[Any]) -> dict[str, Any]:
-        """What the head needs to know about the training data: its keyword arguments, lists of texts or counts."""
+        """What the head needs to know about the training data.
+
+        Its keyword arguments: lists of texts or counts.
+        """
 
     def read_file(self, path: Path) -> list[Any]:
-        """The Examples of one file in the task's native format, for `predict`; their gold may be missing."""
+        """The Examples of one file in the task's native format, for `predict`.
 
-    def write(self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]) -> None:
+        Their gold may be missing.
+        """
+
+    def write(
+        self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]
+    ) -> None:
         """Write predictions as a file in the official format, which `score` reads."""
 
 
 class Head(Protocol):
-    """A torch module, built with `embedder`, the vocabulary and the numbers under `head` in the yaml.
+    """A torch module.
 
-    A head whose loss is a sum has `items`: how many items (sentences, say) the last loss is the sum of. The penalty of
-    the mixes is multiplied by it, so that λ means the same in every task and for every size of a batch.
+    Built with `embedder`, the vocabulary and the numbers under `head` in the yaml. A
+    head whose loss is a sum has `items`: how many items (sentences, say) the last loss
+    is the sum of. The penalty of the mixes is multiplied by it, so that λ means the
+    same in every task and for every size of a batch.
     """
 
     embedder: Any
@@ -86,31 +111,25 @@ class Head(Protocol):
         """One prediction for each example, in the order of the batch."""
 
 
-class Metric(Protocol):
-    """The official figures."""
+class Metric(Counting, Protocol):
+    """The official figures, each said once.
 
-    main: str
-    """The figure in score(...)["overall"] that selects the epoch; higher is better."""
-    formula: Formula
-    """How the main figure follows from summed outcomes."""
-    files: tuple[str, ...]
-    """The files that `elmo-bench score` takes, as its usage line names them."""
+    They are `counts`, and `figures` of their sums (`base/metric.py`). It may also have
+    `table(scores)`, the scores as text; `per_item(counts)`, counts that follow from the
+    others item by item and are not stored, such as the F1 of a question; and
+    `units(sums)`, how many decisions or gold units sums are of, if these are not the
+    items.
+    """
 
-    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
-        """{"overall": {figure: number}} and, where there are classes, "by_type"."""
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that `elmo-bench score` takes, as its usage line names them."""
 
-    def outcomes(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Whole numbers from 0 for each item that a paired test may swap; summed, `formula` gives the main figure.
+    @property
+    def score_files(self) -> Callable[..., dict[str, Any]]:
+        """The figures of files in the official formats.
 
-        Figures by type follow from arrays `type:NAME.COUNT` (`text.figures.count_types`), whose NAME is a key
-        of `by_type` and whose COUNT is the name of the count there. Other names have no dot.
+        A function of one path for each of `files`. The keys are the keys of
+        `base.metric.scores_of`, or the official scorer's if it has different ones:
+        then `table` accepts both. Raises UserError.
         """
-
-    def score_files(self, *paths: Path) -> dict[str, Any]:
-        """The figures of files in the official formats, one path for each of `files`. Raises UserError.
-
-        The keys are the keys of `score`, or the official scorer's if it has different ones; `table` accepts both.
-        """
-
-    def table(self, scores: dict[str, Any]) -> str:
-        """The scores as text."""

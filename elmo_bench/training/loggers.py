@@ -13,6 +13,27 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, Wand
 from elmo_bench.base.errors import redacted
 from elmo_bench.training.optimisers import construct
 
+# Settings of wandb, which else sends the command line, where a password may be, the paths of program and Python, the
+# names of host and user, the remote of git, packages, code, what is printed, and how busy the machine is. A setting
+# comes before its environment variable.
+PRIVATE: dict[str, Any] = {
+    "x_disable_meta": True,
+    "x_disable_stats": True,
+    "x_disable_machine_info": True,
+    "x_save_requirements": False,
+    "console": "off",
+    "save_code": False,
+    "disable_code": True,
+    "disable_git": True,
+    "disable_job_creation": True,
+    "host": "hidden",
+    "username": "hidden",
+    "email": "",
+    "program": "elmo-bench",
+    "program_relpath": "elmo-bench",
+    "program_abspath": "",
+}
+
 
 @contextmanager
 def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger]]:
@@ -63,7 +84,7 @@ def tensorboard(*, work: Path, config: dict[str, Any], group: str | None = None,
 def wandb(
     *, work: Path, title: str, config: dict[str, Any], project: str, group: str | None = None, tags: Sequence[str] = ()
 ) -> Logger:
-    """A wandb run of its own, in its group.
+    """A wandb run of its own, in its group: its options, scores and curves, and nothing of the machine (`PRIVATE`).
 
     It is offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
     """
@@ -74,7 +95,7 @@ def wandb(
     work.mkdir(parents=True, exist_ok=True)
     return WandbLogger(
         name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous",
-        group=group, tags=list(tags),
+        group=group, tags=list(tags), settings=wandb.Settings(**PRIVATE),
     )  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""The Lightning module that trains and scores every head, and its batches: similar lengths together, in a new order."""
+"""The Lightning module that trains and scores every head, and its batches.
+
+Similar lengths are in one batch; the order of the batches is new in each epoch.
+"""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +15,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import Counts, scores_of
 from elmo_bench.text.batch import by_length, pools
 from elmo_bench.training.contracts import Metric
 from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_schedule, construct
@@ -23,14 +27,21 @@ Collate = Callable[[Sequence[Any]], dict[str, Any]]
 
 
 class Batcher(Sampler[list[int]]):
-    """Lists of example numbers: at most `size` examples and (padded) `tokens` tokens each, at least one example.
+    """Lists of example numbers: at most `size` examples and (padded) `tokens` tokens.
 
-    With a seed the order depends on the seed and the epoch alone (Lightning sets the epoch, and restores it from a
-    checkpoint). Without a seed the examples are sorted by length.
+    Each has at least one example. With a seed the order depends on the seed and the
+    epoch alone (Lightning sets the epoch, and restores it from a checkpoint). Without a
+    seed the examples are sorted by length.
     """
 
-    def __init__(self, lengths: Sequence[int], *, size: int, tokens: int, seed: int | None):
-        self.lengths, self.size, self.tokens, self.seed, self.epoch = lengths, size, tokens, seed, 0
+    def __init__(
+        self, lengths: Sequence[int], *, size: int, tokens: int, seed: int | None
+    ):
+        self.lengths = lengths
+        self.size = size
+        self.tokens = tokens
+        self.seed = seed
+        self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -42,12 +53,12 @@ class Batcher(Sampler[list[int]]):
         rng = random.Random(f"{self.seed} {self.epoch}")
         order = list(range(len(self.lengths)))
         rng.shuffle(order)
-        pool = POOL * self.size
-        batches = [
-            batch
-            for start in range(0, len(order), pool)
-            for batch in self._cut(sorted(order[start : start + pool], key=lambda number: self.lengths[number]))
-        ]
+        pool_size = POOL * self.size
+        batches: list[list[int]] = []
+        for start in range(0, len(order), pool_size):
+            pool = order[start : start + pool_size]
+            pool.sort(key=lambda number: self.lengths[number])
+            batches += self._cut(pool)
         rng.shuffle(batches)
         yield from batches
 
@@ -59,45 +70,69 @@ class Batcher(Sampler[list[int]]):
 
 
 class Examples(Dataset):
-    """A split, read one batch at a time: a list of numbers gives {"numbers": the list, **collate(those examples)}.
+    """A split, read one batch at a time.
 
-    "token count" in it is the number of tokens of all its sequences: on a GPU, counting them would wait for the card.
+    A list of numbers gives {"numbers": the list, **collate(those examples)}. "token
+    count" in it is the number of tokens of all its sequences: on a GPU, counting them
+    would wait for the card.
     """
 
     def __init__(self, examples: Sequence[Any], collate: Collate):
-        self.examples, self.collate = examples, collate
+        self.examples = examples
+        self.collate = collate
 
     def __getitem__(self, numbers: list[int]) -> dict[str, Any]:
         batch = self.collate([self.examples[number] for number in numbers])
-        tokens = sum(int(value.mask.sum()) for value in batch.values() if hasattr(value, "mask"))
+        tokens = 0
+        for value in batch.values():
+            if hasattr(value, "mask"):
+                tokens += int(value.mask.sum())
         return {"numbers": numbers, "token count": tokens, **batch}
 
 
 class DataModule(pl.LightningDataModule):
-    """Loaders of the training, development and test splits; the runner asks for the test loader last.
+    """Loaders of the training, development and test splits.
+
+    The runner asks for the test loader last.
 
     readings: how often an epoch reads the training split.
     """
 
     def __init__(
-        self, splits: dict[str, list[Any]], collate: Collate, *, batch: int, tokens: int, seed: int, readings: int = 1
+        self,
+        splits: dict[str, list[Any]],
+        collate: Collate,
+        *,
+        batch: int,
+        tokens: int,
+        seed: int,
+        readings: int = 1,
     ):
         super().__init__()
-        self.splits, self.collate, self.batch, self.tokens, self.seed = splits, collate, batch, tokens, seed
+        self.splits = splits
+        self.collate = collate
+        self.batch = batch
+        self.tokens = tokens
+        self.seed = seed
         self.readings = readings
 
-    def loader(self, split: str, *, seed: int | None = None, readings: int = 1) -> DataLoader:
+    def loader(
+        self, split: str, *, seed: int | None = None, readings: int = 1
+    ) -> DataLoader:
         """Batches of a split; in random order if a seed is given."""
         examples = list(self.splits[split]) * readings
         lengths = [sum(map(len, example.texts)) for example in examples]
         batcher = Batcher(lengths, size=self.batch, tokens=self.tokens, seed=seed)
-        return DataLoader(Examples(examples, self.collate), sampler=batcher, batch_size=None)
+        dataset = Examples(examples, self.collate)
+        return DataLoader(dataset, sampler=batcher, batch_size=None)
 
     def train_dataloader(self) -> DataLoader:
         loader = self.loader("train", seed=self.seed, readings=self.readings)
-        if self.trainer is not None:  # a resumed run draws its first batches before Lightning sets the epoch
+        if self.trainer is not None:
+            # A resumed run draws its first batches before Lightning sets the epoch.
             assert isinstance(loader.sampler, Batcher)
-            done: Any = self.trainer.fit_loop.epoch_progress.current  # its type hides `processed`
+            # Its type hides `processed`.
+            done: Any = self.trainer.fit_loop.epoch_progress.current
             loader.sampler.set_epoch(done.processed)
         return loader
 
@@ -106,84 +141,113 @@ class DataModule(pl.LightningDataModule):
 
 
 def predictions_of(head: Any, batch: dict[str, Any], count: int) -> list[Any]:
-    """What a head predicts for a batch of so many examples. Raises UserError unless that is a list, one for each."""
+    """A head's predictions for a batch of so many examples.
+
+    Raises UserError unless they are a list, one for each.
+    """
     predicted = head.predict(batch)
-    if not isinstance(predicted, list) or len(predicted) != count:
-        shape = f"{len(predicted)} predictions" if isinstance(predicted, list) else f"a {type(predicted).__name__}"
-        raise UserError(f"Head.predict: {shape} for {count} examples. Return a list with one for each.")
-    return predicted
-
-
-def scores_of(metric: Metric, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, Any]:
-    """The scores of a split. Raises UserError if they lack the main figure."""
-    scores = metric.score(gold, predicted)
-    if not isinstance(scores, Mapping) or metric.main not in scores.get("overall", {}):
-        raise UserError(f"Metric.score: no '{metric.main}' under 'overall', which is its main figure. Add it.")
-    return scores
+    if isinstance(predicted, list) and len(predicted) == count:
+        return predicted
+    if isinstance(predicted, list):
+        result = f"{len(predicted)} predictions"
+    else:
+        result = f"a {type(predicted).__name__}"
+    raise UserError(
+        f"Head.predict: {result} for {count} examples. Return a list with one for each."
+    )
 
 
 class HeadTraining(pl.LightningModule):
-    """Trains a head on its loss and the penalty of its mixes; scores a whole split with the task's metric.
+    """Trains a head on its loss and the penalty of its mixes.
 
-    head: a module that is a `contracts.Head`. optimizer, schedule: options by name, see `optimisers.py`. gold: the gold
-    of each split.
-    After a pass over a split, `scores` holds its scores and `predictions` its predictions, in the split's order.
+    Scores a whole split with the task's metric.
+
+    head: a module that is a `contracts.Head`. optimizer, schedule: options by name, see
+    `optimisers.py`. gold: the gold of each split.
+    After a pass over a split, `predictions` holds its predictions, in the split's
+    order, `counts` what each of them counts, and `scores` the split's scores.
     """
 
     def __init__(
-        self, head: Any, metric: Metric, optimizer: Mapping[str, Any], gold: dict[str, Sequence[Any]],
+        self,
+        head: Any,
+        metric: Metric,
+        optimizer: Mapping[str, Any],
+        gold: dict[str, Sequence[Any]],
         schedule: Mapping[str, Any] | None = None,
-    ):  # fmt: skip
+    ):
         super().__init__()
-        self.head, self.metric, self.optimizer, self.gold = head, metric, optimizer, gold
+        self.head = head
+        self.metric = metric
+        self.optimizer = optimizer
+        self.gold = gold
         self.schedule = schedule
         self.scores: dict[str, Any] = {}
+        self.counts: Counts = {}
         self.predictions: list[Any] = []
         self._by_number: dict[int, Any] = {}  # predictions of the pass so far
         self._losses: Tensor | float = 0.0  # the sum of the epoch so far
 
     def training_step(self, batch: dict[str, Any], index: int) -> Tensor:
         loss = self.objective(batch)
-        self._losses = loss.detach() + (self._losses if index else 0)  # not finite as soon as one of them is not
-        if (index % LOOK == 0 or self.trainer.is_last_batch) and not torch.isfinite(self._losses):
-            raise UserError(
-                f"epoch {self.current_epoch + 1}, by step {self.global_step}: the loss is {self._losses.item()}. "
-                "Lower task.training.optimizer.lr."
-            )
-        self.log("loss", loss, batch_size=len(batch["numbers"]), on_step=False, on_epoch=True)
+        # Not finite as soon as one of the losses is not.
+        losses = loss.detach() + (self._losses if index else 0)
+        self._losses = losses
+        if index % LOOK == 0 or self.trainer.is_last_batch:
+            self._check_finite(losses)
+        count = len(batch["numbers"])
+        self.log("loss", loss, batch_size=count, on_step=False, on_epoch=True)
         return loss
 
-    def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
-        """Set the rate of the next step by schedule `linear`: its share of all epochs' steps that is left.
+    def _check_finite(self, losses: Tensor) -> None:
+        """Raises UserError if a loss of the epoch was not finite."""
+        if not torch.isfinite(losses):
+            epoch = self.current_epoch + 1
+            raise UserError(
+                f"epoch {epoch}, by step {self.global_step}: "
+                f"the loss is {losses.item()}. Lower task.training.optimizer.lr."
+            )
 
-        It is computed from the position within the epoch, so a resumed run has the same rates, and so do epochs that
-        differ in their number of steps.
+    def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
+        """Set the rate of the next step by schedule `linear`.
+
+        It is the share of all epochs' steps that is left. It is computed from the
+        position within the epoch, so a resumed run has the same rates, and so do epochs
+        that differ in their number of steps.
         """
-        if self.schedule is not None and self.schedule["name"] == LINEAR:
-            done = self.current_epoch + batch_idx / float(self.trainer.num_training_batches)
-            rate = self.optimizer["lr"] * (1 - done / float(self.trainer.max_epochs or 1))
-            for group in self.trainer.optimizers[0].param_groups:
-                group["lr"] = rate
+        if self.schedule is None or self.schedule["name"] != LINEAR:
+            return
+        of_epoch = batch_idx / float(self.trainer.num_training_batches)
+        done = self.current_epoch + of_epoch
+        epochs = float(self.trainer.max_epochs or 1)
+        rate = self.optimizer["lr"] * (1 - done / epochs)
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = rate
 
     def objective(self, batch: dict[str, Any]) -> Tensor:
-        """The head's loss and the penalty of its mixes, which is relative to the loss of one item: a scalar."""
+        """The head's loss and the penalty of its mixes: a scalar.
+
+        The penalty is relative to the loss of one item. Raises UserError.
+        """
         loss = self.head.loss(batch)
-        if not isinstance(loss, Tensor) or loss.ndim:
-            gave = f"tensor of shape {[*loss.shape]}" if isinstance(loss, Tensor) else type(loss).__name__
-            raise UserError(f"Head.loss: a {gave}. Return a tensor that is a scalar, such as the mean.")
-        return loss + getattr(self.head, "items", 1) * self.head.embedder.regularisation()
+        _check_scalar(loss)
+        items = getattr(self.head, "items", 1)
+        return loss + items * self.head.embedder.regularisation()
 
     def validation_step(self, batch: dict[str, Any], _index: int) -> None:
         numbers = batch["numbers"]
-        self._by_number.update(zip(numbers, predictions_of(self.head, batch, len(numbers)), strict=True))
+        predictions = predictions_of(self.head, batch, len(numbers))
+        self._by_number.update(zip(numbers, predictions, strict=True))
 
     test_step = validation_step
 
     def on_validation_epoch_end(self) -> None:
         score = self._score("dev")
-        # Lightning itself would step after the epoch's checkpoint, which a resumed run then continues without the step.
-        # A score of 0 does not count as a plateau: the head has found nothing yet, as in first epochs of tagging.
-        plateau = self.lr_schedulers() if self.trainer.state.fn == TrainerFn.FITTING and self.schedule else None
+        # Lightning itself would step after the epoch's checkpoint, which a resumed run
+        # then continues without the step. A score of 0 does not count as a plateau: the
+        # head has found nothing yet, as in first epochs of tagging.
+        is_fitting = self.trainer.state.fn == TrainerFn.FITTING
+        plateau = self.lr_schedulers() if is_fitting and self.schedule else None
         if score > 0 and isinstance(plateau, ReduceLROnPlateau):
             plateau.step(score)
 
@@ -191,25 +255,48 @@ class HeadTraining(pl.LightningModule):
         self._score("test")
 
     def configure_optimizers(self) -> Any:
-        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        optimiser = construct("task.training.optimizer", OPTIMISERS, self.optimizer, trained)
-        scheduler = None if self.schedule is None else build_schedule(self.schedule, optimiser)
+        parameters = [p for p in self.parameters() if p.requires_grad]
+        where = "task.training.optimizer"
+        optimiser = construct(where, OPTIMISERS, self.optimizer, parameters)
+        if self.schedule is None:
+            return optimiser
+        scheduler = build_schedule(self.schedule, optimiser)
         if not scheduler:
             return optimiser
-        interval = "epoch" if isinstance(scheduler, ReduceLROnPlateau) else "step"
-        when = {"interval": interval, "monitor": f"dev_{self.metric.main}"}  # but see lr_scheduler_step
-        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": scheduler, **when}}
+        is_plateau = isinstance(scheduler, ReduceLROnPlateau)
+        config = {
+            "scheduler": scheduler,
+            "interval": "epoch" if is_plateau else "step",  # see lr_scheduler_step
+            "monitor": f"dev_{self.metric.main}",
+        }
+        return {"optimizer": optimiser, "lr_scheduler": config}
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
-        # Lightning's own `frequency` counts batches within an epoch and starts again with each epoch.
+        # Lightning's own `frequency` counts batches within an epoch and starts again
+        # with each epoch.
         every = self.schedule and self.schedule["every"]
         if isinstance(every, int) and self.global_step % every == 0:
             scheduler.step()
 
     def _score(self, split: str) -> float:
-        self.predictions = [self._by_number[number] for number in range(len(self.gold[split]))]
+        gold = self.gold[split]
+        self.predictions = [self._by_number[number] for number in range(len(gold))]
         self._by_number = {}
-        self.scores = scores_of(self.metric, self.gold[split], self.predictions)
+        self.counts = self.metric.counts(gold, self.predictions)
+        self.scores = scores_of(self.metric, self.counts)
         score = float(self.scores["overall"][self.metric.main])
         self.log(f"{split}_{self.metric.main}", score)
         return score
+
+
+def _check_scalar(loss: Any) -> None:
+    """Raises UserError unless a loss is a tensor without dimensions."""
+    if isinstance(loss, Tensor) and loss.ndim == 0:
+        return
+    if isinstance(loss, Tensor):
+        result = f"tensor of shape {[*loss.shape]}"
+    else:
+        result = type(loss).__name__
+    raise UserError(
+        f"Head.loss: a {result}. Return a tensor that is a scalar, such as the mean."
+    )

@@ -8,61 +8,11 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, LRScheduler, ReduceLROnPlateau, StepLR
 
 from elmo_bench.base.errors import UserError
-
-TABLE = 1024  # rows from which on a matrix counts as a table of words
-
-
-class Adadelta(Optimizer):
-    """Adadelta (Zeiler 2012, algorithm 1) that leaves the rows of a table alone while they have no gradient.
-
-    Without a gradient both averages of a row decay and its weights stay, so the decay waits for its next gradient: the
-    result is the one of torch's Adadelta.
-    """
-
-    def __init__(self, parameters: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6):
-        super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps})
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """One update; `closure`, if given, computes the loss and the gradients."""
-        with torch.enable_grad():
-            loss = None if closure is None else closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    _update(p, p.grad, self.state[p], group)
-        return loss
-
-
-def _update(p: Tensor, g: Tensor, state: dict[str, Any], options: Mapping[str, Any]) -> None:
-    """One update of p by its gradient g; `last` in the state is the step of each row's last gradient."""
-    rho, eps = options["rho"], options["eps"]
-    table = p.dim() == 2 and len(p) >= TABLE
-    if not state:
-        state |= {"step": torch.zeros(()), "square_avg": torch.zeros_like(p), "acc_delta": torch.zeros_like(p)}
-    if table and "last" not in state:  # new, or of torch's Adadelta, whose rows all decay at each step
-        state["last"] = p.new_full((len(p),), float(state["step"]))
-    state["step"] += 1
-    rows: Any = g.any(dim=1).nonzero().squeeze(1) if table else ...
-    squares, changes, g = state["square_avg"][rows], state["acc_delta"][rows], g[rows]
-    if table:
-        waited = (rho ** (state["step"] - 1 - state["last"][rows]).double()).to(p.dtype)[:, None]
-        squares, changes, state["last"][rows] = squares * waited, changes * waited, float(state["step"])
-    # Each sum rounds once (`alpha`) and each root is exact (`double`), as in the C code that made the first records.
-    squares = (g * g).mul_(1 - rho).add_(squares, alpha=rho)
-    change = _root(changes + eps).div_(_root(squares + eps)).mul_(g)
-    state["square_avg"][rows] = squares
-    state["acc_delta"][rows] = (change * change).mul_(1 - rho).add_(changes, alpha=rho)
-    p[rows] = p[rows].add(change, alpha=-options["lr"])
-
-
-def _root(x: Tensor) -> Tensor:
-    return x.double().sqrt_().to(x.dtype)
+from elmo_bench.training.adadelta import Adadelta
 
 
 def adadelta(parameters: list[torch.nn.Parameter], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6) -> Optimizer:

@@ -6,34 +6,46 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _NOISE = (
-    r".*does not have many workers.*",  # our batches are tensors in memory: workers would only copy them
-    r".*LeafSpec.*is deprecated.*",  # Lightning 2.6 against torch 2.13
-    r".*Checkpoint directory .* exists and is not empty.*",  # a resumed run
+    # Our batches are tensors in memory: workers would only copy them.
+    r".*does not have many workers.*",
+    # Lightning 2.6 against torch 2.13.
+    r".*LeafSpec.*is deprecated.*",
+    # A resumed run.
+    r".*Checkpoint directory .* exists and is not empty.*",
     r".*number of training batches.*smaller than the logging interval.*",
     r".*`isinstance\(treespec.*",
     r".*Starting from v1\.9\.0, `tensorboardX`.*",
     r".*litlogger.*",
 )
+_LOGGERS = ("pytorch_lightning", "lightning.pytorch", "lightning_fabric")
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide the warnings above while the block runs, and Lightning's information lines from now on.
+    """Hide the warnings above while the block runs.
 
-    Ctrl-C and SIGTERM, which Lightning turns into a silent exit with code 1 and 0, raise KeyboardInterrupt.
+    Also hide Lightning's information lines from now on. Ctrl-C and SIGTERM, which
+    Lightning turns into a silent exit with code 1 and 0, raise KeyboardInterrupt.
     """
-    import pytorch_lightning  # noqa: F401  # sets the level of its loggers when it is imported
+    # It sets the level of its loggers when it is imported.
+    import pytorch_lightning  # noqa: F401
 
-    for name in ("pytorch_lightning", "lightning.pytorch", "lightning_fabric"):
+    for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
     with warnings.catch_warnings():
         for message in _NOISE:
             warnings.filterwarnings("ignore", message=message)
         try:
             yield
-        except SystemExit as ended:
-            from pytorch_lightning.utilities.exceptions import SIGTERMException
-
-            if isinstance(ended, SIGTERMException) or isinstance(ended.__context__, KeyboardInterrupt):
+        except SystemExit as error:
+            if _is_interrupt(error):
                 raise KeyboardInterrupt from None
             raise
+
+
+def _is_interrupt(error: SystemExit) -> bool:
+    from pytorch_lightning.utilities.exceptions import SIGTERMException
+
+    if isinstance(error, SIGTERMException):
+        return True
+    return isinstance(error.__context__, KeyboardInterrupt)

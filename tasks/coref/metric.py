@@ -3,6 +3,7 @@
 Spans match exactly, singletons count, and numerators and denominators are summed over documents.
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Container, Mapping, Sequence
@@ -14,10 +15,10 @@ from scipy.sparse import csr_array, eye_array, hstack
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import FINE, Formula, columns, ratio
+from elmo_bench.base.metric import TYPE, Sums, scores_of
 from elmo_bench.base.progress import console
 from elmo_bench.tasks.coref.conll import Part, read_parts
-from elmo_bench.text.figures import figure_table
+from elmo_bench.text.figures import figure_table, ratio
 
 
 def best_alignment(weights: csr_array) -> float:
@@ -36,58 +37,46 @@ def best_alignment(weights: csr_array) -> float:
 
 Chains = Sequence[Sequence[Sequence[int]]]  # of one document: spans (first token, last token) by chain
 Mention = tuple[int, int]  # first and last token
-METRICS = ("muc", "bcub", "ceafe", "mentions")
+AVERAGED = ("muc", "bcub", "ceafe")
+METRICS = (*AVERAGED, "mentions")
 SIDES = ("recall_num", "recall_den", "precision_num", "precision_den")
 TOO_MANY = 10  # copies of mentions in the key, over all documents, above which the reference scorer refuses
-
-
-def _average_f1(sums: np.ndarray) -> np.ndarray:
-    """The mean F1 of MUC, B³ and CEAFe, in percent, as in the CoNLL-2012 shared task (Pradhan et al. 2012)."""
-    by_metric = sums.reshape(*sums.shape[:-1], 3, len(SIDES))
-    recall = ratio(by_metric[..., 0], FINE * by_metric[..., 1])
-    precision = ratio(by_metric[..., 2], FINE * by_metric[..., 3])
-    return 100 * ratio(2 * precision * recall, precision + recall).mean(axis=-1)
-
-
-_SUMMED = tuple(f"{metric}_{side}" for metric in METRICS[:3] for side in SIDES)
-CONLL_2012 = Formula(
-    "conll-2012",
-    _SUMMED,
-    columns,
-    _average_f1,
-    lambda sums: sums[_SUMMED.index("bcub_recall_den")],  # gold mentions
-)
 
 
 class Metric:
     """Selects by the mean F1 of MUC, B³ and CEAFe."""
 
     main = "average_f1"
-    formula = CONLL_2012
+    formula = "conll-2012"  # from numerators and denominators
+    summed = tuple(f"{metric}_{side}" for metric, side in itertools.product(AVERAGED, SIDES))
     files = ("KEY", "RESPONSE")
 
-    def score(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, Any]:
-        """{"overall": {average_f1, muc_f1, ..., mentions_f1}, "by_type": {metric: {recall_num, ..., precision, f1}}}.
+    def counts(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, np.ndarray]:
+        """By document: METRIC_SIDE, such as `muc_recall_num`. Numerators are float64, denominators int64."""
+        documents = [_document(*pair) for pair in zip(gold, predicted, strict=True)]
+        table = np.array(documents).reshape(-1, len(METRICS), len(SIDES))
+        counts: dict[str, np.ndarray] = {}
+        for row, metric in enumerate(METRICS):
+            for column, side in enumerate(SIDES):
+                values = table[:, row, column]
+                counts[f"{metric}_{side}"] = values if side.endswith("_num") else values.astype(np.int64)
+        return counts
 
-        One item a document. Percentages are unrounded; 0 where there is nothing to divide by.
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """average_f1, METRIC_f1, documents; of each metric, as of a type: SIDES, recall, precision, f1.
+
+        The average is over MUC, B³ and CEAFe, as in the shared task (Pradhan et al. 2012).
         """
-        sums = np.zeros((len(METRICS), len(SIDES)))
-        for key, response in zip(gold, predicted, strict=True):
-            sums += counts(key, response)
-        rows = {name: _figures(*values) for name, values in zip(METRICS, sums.tolist(), strict=True)}
-        average = sum(rows[name]["f1"] for name in METRICS[:3]) / 3
-        overall = {"average_f1": average, **{f"{name}_f1": row["f1"] for name, row in rows.items()}}
-        return {"overall": {**overall, "documents": len(gold)}, "by_type": rows}
+        rows = {name: _rates({side: sums[f"{name}_{side}"] for side in SIDES}) for name in METRICS}
+        f1 = {f"{name}_f1": row["f1"] for name, row in rows.items()}
+        figures = {"average_f1": sum(rows[name]["f1"] for name in AVERAGED) / 3, **f1, "documents": sums["items"]}
+        for name, row in rows.items():
+            figures |= {f"{TYPE}{name}.{figure}": value for figure, value in row.items()}
+        return figures
 
-    def outcomes(self, gold: Sequence[Chains], predicted: Sequence[Chains]) -> dict[str, np.ndarray]:
-        """Numerators (in millionths) and denominators of each document, for paired tests: uint64 [documents].
-
-        Names are METRIC_SIDE, such as `muc_recall_num`.
-        """
-        table = np.array([counts(*pair) for pair in zip(gold, predicted, strict=True)]).reshape(-1, len(METRICS), 4)
-        table[:, :, [0, 2]] *= FINE
-        whole = np.rint(table).astype(np.uint64)
-        return {f"{name}_{side}": whole[:, i, j] for i, name in enumerate(METRICS) for j, side in enumerate(SIDES)}
+    def units(self, sums: Sums) -> Any:
+        """Gold mentions."""
+        return sums["bcub_recall_den"]
 
     def score_files(self, key: Path, response: Path) -> dict[str, Any]:
         """{"scores": {"muc", "bcub", "ceafe", "mentions": {recall_num, ..., f1}, "average_f1"}} of CoNLL-2012 files.
@@ -118,10 +107,9 @@ class Metric:
                     f"{response}:{part.line}: up to here over {TOO_MANY} mentions of the key are repeated. Remove the "
                     "copies: the official scorer refuses them."
                 )
-        scores = self.score(
-            [part.chains for part in wanted.values()],
-            [given[name].chains if name in given else [] for name in wanted],
-        )
+        keys = [part.chains for part in wanted.values()]
+        responses = [given[name].chains if name in given else [] for name in wanted]
+        scores = scores_of(self, self.counts(keys, responses))
         return {"scores": {**scores["by_type"], "average_f1": scores["overall"]["average_f1"]}}
 
     def table(self, scores: Mapping[str, Any]) -> str:
@@ -132,7 +120,7 @@ class Metric:
         return f"{table}\naverage F1 of muc, bcub and ceafe: {rows['average_f1']:.2f}"
 
 
-def counts(key: Chains, response: Chains) -> np.ndarray:
+def _document(key: Chains, response: Chains) -> np.ndarray:
     """Numerator and denominator of recall, then of precision, for each of METRICS: float64 [4, 4] of one document.
 
     A span in two chains of the key belongs to the last of them where a mention has one chain: the links of MUC, and the
@@ -192,16 +180,9 @@ def _by_name(path: Path) -> dict[tuple[str, int], Part]:
     return {(part.name, int(part.number)): part for part in read_parts(path, single_first=True)}
 
 
-def _figures(recall_num: float, recall_den: float, precision_num: float, precision_den: float) -> dict[str, float]:
-    recall = recall_num / recall_den if recall_den else 0.0
-    precision = precision_num / precision_den if precision_den else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return {
-        "recall_num": recall_num,
-        "recall_den": int(recall_den),
-        "precision_num": precision_num,
-        "precision_den": int(precision_den),
-        "recall": 100 * recall,
-        "precision": 100 * precision,
-        "f1": 100 * f1,
-    }
+def _rates(sums: Sums) -> dict[str, Any]:
+    """The sums of SIDES, and recall, precision and F1 in percent."""
+    recall = ratio(sums["recall_num"], sums["recall_den"])
+    precision = ratio(sums["precision_num"], sums["precision_den"])
+    f1 = ratio(2 * precision * recall, precision + recall)
+    return {**sums, "recall": 100 * recall, "precision": 100 * precision, "f1": 100 * f1}

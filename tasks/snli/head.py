@@ -15,7 +15,7 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.layers import FeedForward, max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
-from elmo_bench.text.batch import Indexer
+from elmo_bench.text.batch import Indexer, TextBatch
 from elmo_bench.text.own_data import places
 
 
@@ -62,14 +62,18 @@ class Head(nn.Module):
         """Label scores [B, K]; both sentences are read together, so S = 2B: the premises, then the hypotheses."""
         text = batch["text"]
         mask, pairs = text.mask, len(text.mask) // 2  # ST, B
-        x = self.encode(self.recurrent_dropout(self.embedder(text)), mask)  # ST(2H)
-        x = torch.cat([x, self.embedder.output(text)], dim=2)  # STD: place=output, place=both
+        x = self.to_align(text)  # STD
         aligned = align(x, x.roll(pairs, dims=0), mask.roll(pairs, dims=0))  # STD
         x = self.aligned_dropout(torch.cat([x, aligned, x - aligned, x * aligned], dim=2))  # ST(4D)
         x = self.infer(self.recurrent_dropout(self.reduce(x)), mask)  # ST(2H)
         pooled = torch.cat([mean_pool(x, mask), max_pool(x, mask)], dim=1)  # S(4H)
         pooled = torch.cat([pooled[:pairs], pooled[pairs:]], dim=1)  # B(8H)
         return self.scores(self.classify(self.pooled_dropout(pooled)))  # BK
+
+    def to_align(self, text: TextBatch) -> Tensor:
+        """[S, T, D]: what is aligned, the biLSTM's output, with the encoder's vectors if they enter there (place)."""
+        x = self.encode(self.recurrent_dropout(self.embedder(text)), text.mask)  # ST(2H)
+        return torch.cat([x, self.embedder.output(text)], dim=2)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy, averaged over the batch, plus the weight penalty."""

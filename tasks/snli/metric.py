@@ -1,8 +1,12 @@
 """Accuracy over three classes; imports no torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from elmo_bench.base.metric import Sums, scores_of
 from elmo_bench.tasks.snli.data import LABELS, NO_GOLD
 from elmo_bench.text.figures import LabelAccuracy, label_table
 
@@ -14,14 +18,19 @@ class Metric(LabelAccuracy):
     unknown = (NO_GOLD,)
     unit = "pairs"
 
-    def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
-        """{"overall": {accuracy, correct, pairs, left_out}, "by_type": {label: {recall, correct, guessed, gold}}}.
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """accuracy, correct, pairs, left_out; of each label recall, correct, guessed, gold.
 
-        Percentages are unrounded. Raises ValueError if gold and predicted differ in length or are empty.
+        Pairs without a gold label are left out before they are counted: here `left_out` is 0.
         """
-        both = [(g, p) for g, p in zip(gold, predicted, strict=True) if g != NO_GOLD]
-        scores = super().score([g for g, _ in both], [p for _, p in both])
-        scores["overall"]["left_out"] = len(gold) - len(both)
+        return super().figures(sums) | {"left_out": np.zeros_like(sums["items"])}
+
+    def score_files(self, path: Path) -> dict[str, Any]:
+        """The scores of a file, as of single labels; `left_out` is how many of its pairs have no gold label."""
+        gold, predicted = self.read_labels(path)
+        labelled = [(g, p) for g, p in zip(gold, predicted, strict=True) if g != NO_GOLD]
+        scores = scores_of(self, self.counts([g for g, _ in labelled], [p for _, p in labelled]))
+        scores["overall"]["left_out"] = len(gold) - len(labelled)
         return scores
 
     def table(self, scores: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Exact match and F1, equal to evaluate-v1.1.py; imports no torch."""
 
+import itertools
 import re
 import string
 import sys
@@ -11,19 +12,12 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import Formula, ratio, share, with_items
+from elmo_bench.base.metric import Counts, Sums, scores_of
 from elmo_bench.tasks.squad.squad_json import entries, read_json
+from elmo_bench.text.figures import percent, ratio
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only, as in the official script
-# The mean over questions of F1 = 2 · common / (guessed + gold), in percent.
-MEAN_F1 = Formula(
-    "mean-f1",
-    ("common", "guessed", "gold"),
-    lambda common, guessed, gold: with_items(ratio(2 * common, guessed + gold)),
-    share,
-    lambda sums: sums[1],
-)
 
 
 def normalise(answer: str) -> str:
@@ -35,25 +29,41 @@ class Metric:
     """The best exact match and the best F1 of a prediction over the gold answers."""
 
     main = "f1"
-    formula = MEAN_F1
+    formula = "mean-f1"  # the mean over questions of the F1 of the best gold answer
+    summed = ("f1",)
     files = ("DEV.json", "PREDICTIONS.json")
 
-    def score(self, gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, Any]:
-        """{"overall": {f1, exact_match, questions}}, the first two in percent, unrounded.
+    def counts(self, gold: Sequence[Sequence[str]], predicted: Sequence[str | None]) -> dict[str, np.ndarray]:
+        """By question, uint32: exact (0 or 1); words of the answer with the highest F1: common, guessed, gold.
 
-        Raises ValueError if gold and predicted differ in length or are empty, or if a question has no gold answer.
+        A prediction that is None counts nothing. Raises ValueError if gold and predicted differ in length or are
+        empty, or if a question has no gold answer.
         """
-        counts = [_counts(answers, answer) for answers, answer in _pairs(gold, predicted)]
-        return {"overall": _figures(counts, len(gold))}
+        if len(gold) != len(predicted) or not all(gold) or not gold:
+            said = f"{len(gold)} gold answers and {len(predicted)} predicted ones, or a question without gold"
+            raise ValueError(said)
+        each = [_compared(answers, answer) for answers, answer in zip(gold, predicted, strict=True)]
+        table = np.array([*itertools.chain(*each)], np.uint32)
+        exact, common, guessed, wanted = table.T
+        f1 = np.where(guessed + wanted > 0, _f1(common, guessed, wanted), -1).tolist()
+        ends = itertools.accumulate(map(len, each), initial=0)
+        places = [range(*between) for between in itertools.pairwise(ends)]  # the rows of each question
+        best = table[[max(rows, key=f1.__getitem__) for rows in places]]
+        best[:, 0] = [exact[rows].max() for rows in places]
+        return dict(zip(("exact", "common", "guessed", "gold"), best.T, strict=True))
 
-    def outcomes(self, gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, np.ndarray]:
-        """For paired tests, uint32 [questions] each: exact (0 or 1); words of the best answer: common, guessed, gold.
+    def per_item(self, counts: Counts) -> dict[str, np.ndarray]:
+        """The F1 of each question, from 0 to 1."""
+        return {"f1": _f1(counts["common"], counts["guessed"], counts["gold"])}
 
-        The best gold answer has the highest F1, 2 · common / (guessed + gold).
-        """
-        counts = [_counts(answers, answer) for answers, answer in _pairs(gold, predicted)]
-        table = np.array(counts, dtype=np.uint32).reshape(-1, 4)
-        return dict(zip(("exact", "common", "guessed", "gold"), table.T, strict=True))
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """f1, exact_match, questions: the first two in percent, unrounded."""
+        questions = sums["items"]
+        return {
+            "f1": percent(sums["f1"], questions),
+            "exact_match": percent(sums["exact"], questions),
+            "questions": questions,
+        }
 
     def score_files(self, dev: Path, predictions: Path) -> dict[str, Any]:
         """{exact_match, f1} of a SQuAD 1.1 file and a file of predictions {id: text}, named as by the official scorer.
@@ -67,16 +77,16 @@ class Metric:
             raise UserError(f"{predictions}: expected one object {{question's id: answer}}, both text. Fix it.")
         if isinstance(data, dict) and data.get("version") != "1.1":
             print(f"Evaluation expects v-1.1, but got dataset with v-{data.get('version')}", file=sys.stderr)
-        counts, questions = [], 0
+        gold: list[list[str]] = []
+        predicted: list[str | None] = []
         for entry in entries(data, dev):
-            questions += 1
             if not entry.answers:
                 raise UserError(f"{dev}: question {entry.id}: no answers to compare with. Remove it.")
-            if entry.id in answers:
-                counts.append(_counts([text for text, _ in entry.answers], answers[entry.id]))
-            else:
+            gold.append([text for text, _ in entry.answers])
+            predicted.append(answers.get(entry.id))
+            if entry.id not in answers:
                 print(f"Unanswered question {entry.id} will receive score 0.", file=sys.stderr)
-        figures = _figures(counts, questions)
+        figures = scores_of(self, self.counts(gold, predicted))["overall"]
         return {"exact_match": figures["exact_match"], "f1": figures["f1"]}
 
     def table(self, scores: Mapping[str, Any]) -> str:
@@ -85,35 +95,19 @@ class Metric:
         return f"exact match {figures['exact_match']:.2f} %, F1 {figures['f1']:.2f} %"
 
 
-def _pairs(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> zip:
-    if len(gold) != len(predicted) or not all(gold) or not gold:
-        raise ValueError(f"{len(gold)} gold answers and {len(predicted)} predicted ones, or a question without gold")
-    return zip(gold, predicted, strict=True)
-
-
-def _counts(answers: Sequence[str], predicted: str) -> tuple[int, int, int, int]:
-    """Exact match with any of the answers; common, predicted and gold words of the one with the best F1."""
-    said = normalise(predicted)
-    words, exact, best = Counter(said.split()), 0, (0, 0, 0)
+def _compared(answers: Sequence[str], predicted: str | None) -> list[tuple[int, int, int, int]]:
+    """With each answer: whether it is matched exactly; common words, predicted words, and words of the answer."""
+    if predicted is None:
+        return [(0, 0, 0, 0)]
+    said, rows = normalise(predicted), []
+    words = Counter(said.split())
     for answer in dict.fromkeys(answers):
         wanted = normalise(answer)
-        exact |= wanted == said
         others = Counter(wanted.split())
-        now = ((words & others).total(), words.total(), others.total())
-        if not best[1] + best[2] or _f1(now) > _f1(best):
-            best = now
-    return exact, *best
+        rows.append((int(wanted == said), (words & others).total(), words.total(), others.total()))
+    return rows
 
 
-def _f1(counts: tuple[int, int, int]) -> float:
-    common, guessed, gold = counts
-    if not common:
-        return 0.0
-    precision, recall = common / guessed, common / gold
-    return 2 * precision * recall / (precision + recall)
-
-
-def _figures(counts: Sequence[tuple[int, int, int, int]], questions: int) -> dict[str, float]:
-    exact = sum(count[0] for count in counts)
-    f1 = sum(_f1(count[1:]) for count in counts)
-    return {"f1": 100 * f1 / questions, "exact_match": 100 * exact / questions, "questions": questions}
+def _f1(common: np.ndarray, guessed: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    precision, recall = ratio(common, guessed), ratio(common, gold)
+    return ratio(2 * precision * recall, precision + recall)

@@ -1,6 +1,5 @@
 """Precision, recall and F1 of arguments, equal to srl-eval.pl (CoNLL-2005); imports no torch."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -9,50 +8,43 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.formula import Formula, columns, ratio
+from elmo_bench.base.metric import Counts, Sums, scores_from, sums_of
 from elmo_bench.tasks.srl.columns import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import read_props
-from elmo_bench.text.figures import count_types, figure_table, percent, shares
+from elmo_bench.text.figures import by_type, count_types, figure_table, percent, shares, types_in
 
 Tags = Sequence[Sequence[str]]  # BIO tags of each proposition
 Compared = tuple[list[str], list[str], list[str]]  # labels of correct, excess and missed arguments
 EXCLUDED = "V"  # counted separately, as the predicate is given
-# Micro-averaged F1: 200 · correct / (2 · correct + excess + missed).
-F1_ERRORS = Formula(
-    "f1-errors",
-    ("correct", "excess", "missed"),
-    columns,
-    lambda sums: 200 * ratio(sums[..., 0], 2 * sums[..., 0] + sums[..., 1] + sums[..., 2]),
-    lambda sums: sums[0] + sums[2],
-)
 
 
 class Metric:
     """Exact match of arguments (label, span, every piece), micro-averaged over all labels but V."""
 
     main = "f1"
-    formula = F1_ERRORS
+    formula = "f1-errors"  # from correct, excess and missed arguments
+    summed = ("correct", "excess", "missed")
     files = ("GOLD.props", "PREDICTED.props")
 
-    def score(self, gold: Tags, predicted: Tags) -> dict[str, Any]:
-        """{"overall": {correct, excess, missed, precision, recall, f1, n_props, perfect_props}, "by_type": {label: …}}.
+    def counts(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
+        """By proposition, uint32: correct, excess and missed arguments; also by label, the excluded V among them.
 
-        Percentages are unrounded, and 0 if the divisor is 0. `by_type` includes the excluded V. Raises ValueError if
-        gold and predicted differ in length or contain something that is not a tag.
+        Raises ValueError if gold and predicted differ in length or contain something that is not a tag.
         """
-        scores = _official(_pairs(gold, predicted))
-        overall = {**scores["overall"], "n_props": scores["n_props"], "perfect_props": scores["perfect_props"]}
-        return {"overall": overall, "by_type": {**scores["labels"], **scores["excluded"]}}
+        return _counts(_pairs(gold, predicted))
 
-    def outcomes(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
-        """Counts of each proposition, for paired tests: correct, excess, missed arguments, uint32 [propositions].
+    def per_item(self, counts: Counts) -> dict[str, np.ndarray]:
+        """Whether a proposition has no error."""
+        return {"perfect": (counts["excess"] == 0) & (counts["missed"] == 0)}
 
-        And counts by label, the excluded V among them.
-        """
-        pairs = _pairs(gold, predicted)
-        labels = {name: [pair[side] for pair in pairs] for side, name in enumerate(("correct", "excess", "missed"))}
-        counts = {name: np.array([len(_counted(own)) for own in items], np.uint32) for name, items in labels.items()}
-        return counts | count_types(labels)
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """correct, excess, missed, precision, recall, f1, also of each label, V last; n_props, perfect_props."""
+        props = {"n_props": sums["items"], "perfect_props": percent(sums["perfect"], sums["items"])}
+        labels = sorted(types_in(sums), key=_excluded_last)
+        return _argument_figures(sums) | props | by_type(sums, _argument_figures, labels)
+
+    def units(self, sums: Sums) -> Any:
+        return sums["correct"] + sums["missed"]
 
     def score_files(self, gold: Path, predicted: Path) -> dict[str, Any]:
         """{"overall", "labels", "excluded", "n_props", "perfect_props"} of two props files. Raises UserError.
@@ -75,14 +67,18 @@ class Metric:
                 pairs.append(compare(arguments(prop.phrases), arguments(phrases)))
         if empty:
             raise UserError(f"{gold}: no sentences. Give a props file.")
-        return _official(pairs)
+        scores = scores_from(self, sums_of(self, _counts(pairs)))  # of no propositions too, as the official scorer
+        overall, labels = scores["overall"], scores.get("by_type", {})
+        more = {name: overall.pop(name) for name in ("n_props", "perfect_props")}
+        excluded = {name: labels.pop(name) for name in [EXCLUDED] if name in labels}
+        return {"overall": overall, "labels": labels, "excluded": excluded, **more}
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label, V last, like srl-eval.pl's."""
         overall = scores["overall"]
         told = {**overall, **scores}  # either of the two shapes
         labels = scores["by_type"] if "by_type" in scores else {**scores["labels"], **scores["excluded"]}
-        rows = {"overall": overall, **{name: labels[name] for name in sorted(labels, key=lambda x: (x == EXCLUDED, x))}}
+        rows = {"overall": overall, **{name: labels[name] for name in sorted(labels, key=_excluded_last)}}
         columns = {"precision": "precision", "recall": "recall", "F1": "f1"}
         columns |= {name: name for name in ("correct", "excess", "missed")}
         head = f"{told['n_props']} propositions, {told['perfect_props']:.2f} % of them perfect; V is excluded"
@@ -137,27 +133,20 @@ def _pairs(gold: Tags, predicted: Tags) -> list[Compared]:
     return [compare(arguments(tag_phrases(g)), arguments(tag_phrases(p))) for g, p in zip(gold, predicted, strict=True)]
 
 
-def _official(pairs: Sequence[Compared]) -> dict[str, Any]:
-    correct, excess, missed = (Counter(label for pair in pairs for label in pair[side]) for side in range(3))
-    figures = {
-        label: _figures(correct[label], excess[label], missed[label]) for label in sorted(correct | excess | missed)
-    }
-    excluded = {label: figures.pop(label) for label in [EXCLUDED] if label in figures}
-    totals = (sum(row[name] for row in figures.values()) for name in ("correct", "excess", "missed"))
-    perfect = sum(not _counted(wrong) and not _counted(lost) for _, wrong, lost in pairs)
-    return {
-        "overall": _figures(*totals),
-        "labels": figures,
-        "excluded": excluded,
-        "n_props": len(pairs),
-        "perfect_props": percent(perfect, len(pairs)),
-    }
+def _counts(pairs: Sequence[Compared]) -> dict[str, np.ndarray]:
+    labels = {name: [pair[side] for pair in pairs] for side, name in enumerate(("correct", "excess", "missed"))}
+    counts = {}
+    for name, items in labels.items():
+        counted = [[label for label in item if label != EXCLUDED] for item in items]
+        counts[name] = np.array([*map(len, counted)], np.uint32)
+    return counts | count_types(labels)
 
 
-def _counted(labels: Iterable[str]) -> list[str]:
-    return [label for label in labels if label != EXCLUDED]
+def _argument_figures(sums: Sums) -> dict[str, Any]:
+    counts = {name: sums[name] for name in ("correct", "excess", "missed")}
+    correct = counts["correct"]
+    return counts | shares(correct, correct + counts["excess"], correct + counts["missed"])
 
 
-def _figures(correct: int, excess: int, missed: int) -> dict[str, Any]:
-    rates = shares(correct, correct + excess, correct + missed)
-    return {"correct": correct, "excess": excess, "missed": missed, **rates}
+def _excluded_last(label: str) -> tuple[bool, str]:
+    return label == EXCLUDED, label

@@ -1,33 +1,38 @@
 """Sentences of the user's own, with a tag for each token: spans in any usual scheme, or plain tags."""
 
-import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
-from elmo_bench.tasks.ner.data import BOUNDARY, RESERVED
+from elmo_bench.spec.options import spelled
+from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
-from elmo_bench.text.columns import NO_GOLD, cells_of, escaped, read_columns, tokens_of
+from elmo_bench.tasks.tagging.forms import chosen_form, grouped, read_form
+from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
 from elmo_bench.text.own_data import SHOWN, OwnData
-from elmo_bench.text.tables import Row, check_file, ending_of, read_table, write_table
-from elmo_bench.text.tags import TaggedSentence, misfits, scheme_of, to_bio
-from elmo_bench.text.token_labels import UNKNOWN, read_conllu
-
-CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.:]+ = )")  # of CoNLL-U, and of MultiCoNER
-_LISTED = re.compile(r"""\[(['"]).*\1\]""", re.DOTALL)  # as pandas writes a list to CSV
+from elmo_bench.text.schemes import ALIASES, NAMES, OUTSIDE, PLAIN, SINGLE, TYPES, Notation, notation_of
+from elmo_bench.text.tables import Row, ending_of, write_table
+from elmo_bench.text.tags import TaggedSentence
 
 
 @dataclass(frozen=True)
 class Sentence(TaggedSentence):
-    """Tokens and their tags, which are () where they are unknown."""
+    """Tokens and their tags: BIO, plain tags as they are written, or () where they are unknown."""
 
     row: Row = field(default_factory=dict, repr=False, compare=False)  # that it was read from
+    plain: bool = field(default=False, compare=False)  # whether each tag is a label
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """The tags, with SINGLE before plain ones, so that nobody takes one for BIO."""
+        return tuple(f"{SINGLE}{tag}" for tag in self.tags) if self.plain else self.tags
 
 
 class Data(OwnData):
@@ -40,34 +45,50 @@ class Data(OwnData):
     endings = None
     plain = False  # whether the tags that were read are no spans
 
+    def __init__(
+        self, *, scheme: str | None = None, columns: str | None = None, sentence: str | None = None, **options: Any
+    ):
+        """Raises UserError for an unknown scheme and form.
+
+        scheme: how spans are written, one of NAMES; None: it is guessed.
+        columns: the form of the files, as `chosen_form` reads it; None: it is guessed.
+        sentence: the column of a table that has one value in all rows of a sentence; None: a row is a sentence.
+        """
+        super().__init__(**options)
+        self.scheme, self.form, self.sentence = _scheme(scheme), chosen_form(columns), sentence
+
     def read_file(self, path: Path) -> list[Sentence]:
-        return in_bio(super().read_file(path))[1]
+        sentences: list[Sentence] = super().read_file(path)
+        try:
+            notation = self.notation(sentences)
+        except UserError:
+            if self.scheme is not None:
+                raise
+            notation = None
+        return with_notation(sentences, notation)
+
+    def notation(self, sentences: Sequence[Sentence]) -> Notation | None:
+        """How the tags are written; None for plain tags. Raises UserError for tags of two kinds."""
+        try:
+            return notation_of([sentence.tags for sentence in sentences], self.scheme)
+        except ValueError as error:
+            how = f"data.scheme={PLAIN} reads each tag as a label"
+            raise UserError(f"tags: {error}, or decide: {how}.") from None
 
     def read_rows(self, path: Path) -> list[Row]:
         """A row for each sentence; without tags if a column file has a single column, or NO_GOLD as its tags."""
-        check_file(path)
-        if ending_of(path) in TABLES:
-            return read_table(path)
-        filled = (cells_of(line) for _, line in read_lines(path) if not COMMENT.match(line))
-        first = next((cells for cells in filled if cells and cells[0] != BOUNDARY), [])
-        rows: list[Row] = []
-        if len(first) == len(CONLLU) and re.fullmatch(r"1(-\d+)?", first[0]):
-            for lines in read_conllu(path):
-                columns = map(list, zip(*(cells for _, cells in lines), strict=True))
-                rows.append({name: own for name, own in zip(CONLLU, columns, strict=True) if {*own} - {*UNKNOWN}})
-        else:
-            for lines in read_columns(path, columns=max(len(first), 1), boundary=BOUNDARY, comment=COMMENT):
-                tokens, tags = ([cells[place] for _, cells in lines] for place in (0, -1))
-                known = len(first) > 1 and set(tags) != {NO_GOLD}
-                rows.append({"tokens": tokens, "tags": tags if known else None})
-        if not rows:
-            raise UserError(f"{path}: no sentences. Each line must have a token and its tag.")
-        return rows
+        rows = read_form(path, self.form)
+        return grouped(rows, self.sentence) if self.sentence else rows
+
+    def names(self, rows: Sequence[Row], *, gold: bool = True) -> dict[str, str]:
+        try:
+            return super().names(rows, gold=gold)
+        except UserError as error:
+            if "Name one" not in str(error):
+                raise
+            raise UserError(f"{error}, or the columns of a token a line: data.columns=1:2") from None
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
-        for part in names.values():
-            if isinstance(cell := row.get(part), str) and _LISTED.fullmatch(cell):
-                raise UserError(f"{where}: {part} is a list in one cell. Write words and spaces, or JSON lines.")
         tokens, cell = self.text(row.get(names["tokens"]), where), row.get(names.get("tags", ""))
         tags = tokens_of(cell) if isinstance(cell, str) else cell or []
         if not isinstance(tags, list) or not all(isinstance(tag, str | int) and tag != "" for tag in tags):
@@ -77,25 +98,35 @@ class Data(OwnData):
         return Sentence(tokens, tuple(map(str, tags)), row)
 
     def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Sentence]]:
-        """The sentences of each split; spans in BIO, whatever their scheme. Raises UserError for a tag in no scheme."""
-        examples = super().examples_of(splits)
-        scheme, sentences = in_bio(written := [*chain(*examples.values())])
-        tags = {tag for each in sentences for tag in each.tags}
-        if scheme is None and "O" in tags and (in_one := {tag for tag in tags if tag != "O" and scheme_of([[tag]])}):
-            odd = min(tags - in_one - {"O"}, default="letters of two")
-            raise UserError(f"tags: {odd}: not in one scheme (BIO, IOB1, BIOES, BILOU) with {min(in_one)}. Use one.")
-        numbers = "" if any(not tag.isdecimal() for tag in tags) else "; numbers, of which no spans are known"
-        note(f"tags: {f'spans in {scheme}, read as BIO' if scheme else f'plain, a label for each token{numbers}'}")
-        wrong = [(each, place) for each in written for place in misfits(each.tags, scheme)] if scheme else []
-        if wrong:
-            named = "; ".join(f"{each.tags[k]} of “{' '.join(each.tokens[k : k + 4])}”" for each, k in wrong[:SHOWN])
-            note(f"tags that do not fit {scheme}: {len(wrong):,}, read as conlleval does: {named}")
-        self.plain = scheme is None
-        rest = iter(sentences)
-        return {split: [next(rest) for _ in own] for split, own in examples.items()}
+        """The sentences of each split, spans in BIO. Raises UserError for tags of two kinds."""
+        examples: dict[str, list[Sentence]] = super().examples_of(splits)
+        written = [*chain(*examples.values())]
+        check_lengths(written)
+        notation = self.notation(written)
+        self.plain = notation is None
+        if notation is None:
+            self.check_plain(written)
+        else:
+            note(f"tags: spans in {notation}, read as BIO")
+            note_misfits(written, notation)
+        return {split: with_notation(sentences, notation) for split, sentences in examples.items()}
+
+    def check_plain(self, sentences: Sequence[Sentence]) -> None:
+        """Note that tags are plain. Raises UserError if most are O, unless the user says that they are plain."""
+        counts = Counter(tag for sentence in sentences for tag in sentence.tags)
+        names = sorted(tag for tag in counts if tag not in OUTSIDE)
+        outside = sum(counts[tag] for tag in ("O", "o", "0"))
+        numbers = all(tag.isdecimal() for tag in counts)
+        if self.scheme is None and names and not numbers and 2 * outside > counts.total():
+            how = f"data.scheme={TYPES} reads neighbours of one type as a span, data.scheme={PLAIN} each tag as a label"
+            raise UserError(
+                f"tags: most are O, and {names[0]:.40} has no letter of a scheme, such as B-. Decide: {how}."
+            )
+        numbered = "; numbers, of which no spans are known" if numbers else ""
+        note(f"tags: plain, a label for each token{numbered}")
 
     def labels_of(self, example: Sentence) -> Sequence[str]:
-        return example.tags if self.plain else [tag[2:] for tag in example.tags if tag.startswith("B-")]
+        return example.tags if example.plain else [tag[2:] for tag in example.tags if tag.startswith("B-")]
 
     def stratum(self, example: Sentence) -> str:
         """Whether a sentence has more than one tag: splits have the same share of sentences without a span."""
@@ -103,9 +134,8 @@ class Data(OwnData):
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
         """{"labels": U-TAG for each plain tag, or every BIOUL tag of every type of spans, O first}."""
-        tags = {tag for sentence in train for tag in sentence.tags}
-        if scheme_of([list(tags)]) is None:
-            return {"labels": [f"U-{tag}" for tag in sorted(tags)]}
+        if all(sentence.plain for sentence in train):
+            return {"labels": sorted({tag for sentence in train for tag in sentence.gold})}
         return SpanData().vocabulary(train)
 
     def within(
@@ -115,29 +145,67 @@ class Data(OwnData):
 
         Plain tags are spans of one word here, so that those of a slice that has no tag but O count too.
         """
-        if not self.plain:
+        if not example.plain:
             return SpanData().within(example, predicted, keeps)
         kept = [place for place, word in enumerate(example.tokens) if keeps((word,))]
-        sides = [[f"B-{side[place]}" for place in kept] for side in (example.tags, predicted)]
-        return (sides[0], sides[1]) if kept else None
+        gold = [example.gold[place] for place in kept]
+        return (gold, [predicted[place] for place in kept]) if kept else None
 
     def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
         """Write token, gold and predicted tag on a line each; a table as the other tasks do if the path ends so."""
+        written = [[tag.removeprefix(SINGLE) for tag in tags] for tags in predicted]
         if ending_of(path) in TABLES:
-            made = zip(examples, predicted, strict=True)
-            rows = (each.row | {"gold": [*each.tags] or None, "predicted": [*tags]} for each, tags in made)
+            made = zip(examples, written, strict=True)
+            rows = (each.row | {"gold": [*each.tags] or None, "predicted": tags} for each, tags in made)
             return write_table(path, [*rows])
         with atomic_write(path, "w") as handle:
-            for sentence, tags in zip(examples, predicted, strict=True):
+            for sentence, tags in zip(examples, written, strict=True):
                 gold = sentence.tags or (NO_GOLD,) * len(tags)
                 for token, *both in zip(sentence.tokens, gold, tags, strict=True):
                     handle.write(" ".join([escaped(token, reserved=RESERVED), *map(escaped, both)]) + "\n")
                 handle.write("\n")
 
 
-def in_bio(sentences: Sequence[Sentence]) -> tuple[str | None, list[Sentence]]:
-    """(the scheme of their tags, the sentences in BIO); (None, the same) for plain tags."""
-    scheme = scheme_of([each.tags for each in sentences])
-    if scheme is None:
-        return None, [*sentences]
-    return scheme, [replace(each, tags=tuple(to_bio(each.tags, scheme))) for each in sentences]
+def with_notation(sentences: Sequence[Sentence], notation: Notation | None) -> list[Sentence]:
+    """The sentences in BIO, or marked as plain if there is no notation."""
+    if notation is None:
+        return [replace(sentence, plain=bool(sentence.tags)) for sentence in sentences]
+    return [replace(sentence, tags=tuple(notation.to_bio(sentence.tags))) for sentence in sentences]
+
+
+def check_lengths(sentences: Sequence[Sentence]) -> None:
+    """Raise UserError if every sentence has one token: then a row, or what is between blank lines, is none."""
+    if any(len(sentence.tokens) != 1 for sentence in sentences):
+        return
+    columns = [name for name in sentences[0].row if not isinstance(sentences[0].row[name], list)]
+    likely = [name for name in columns if name.lower().startswith("sent")]
+    how = "Remove the blank lines between the tokens of a sentence"
+    if columns:
+        how = "If a row is a token, name the column that all rows of a sentence share: data.sentence=COLUMN"
+    if likely:
+        how = how.replace("COLUMN", spelled(likely[0]))
+    raise UserError(
+        f"all {len(sentences):,} sentences have one token. {how}. For single words use task=classification."
+    )
+
+
+def note_misfits(sentences: Sequence[Sentence], notation: Notation) -> None:
+    """Note the tags that break their scheme, with the words that they begin at."""
+    places = [(sentence, place) for sentence in sentences for place in notation.misfits(sentence.tags)]
+    if not places:
+        return
+    named = []
+    for sentence, place in places[:SHOWN]:
+        named.append(f"{sentence.tags[place]} of “{' '.join(sentence.tokens[place : place + 4])}”")
+    what = f"{len(places):,}, which are in no span, as in seqeval's strict mode"
+    note(f"tags that do not fit {notation.scheme}: {what}: {'; '.join(named)}")
+
+
+def _scheme(name: str | None) -> str | None:
+    """The name of a scheme in NAMES, in any case and of its other names. Raises UserError."""
+    if name is None:
+        return None
+    names = {known.lower(): known for known in NAMES} | {other.lower(): known for other, known in ALIASES.items()}
+    if name.lower() not in names:
+        raise UserError(f"data.scheme={name:.40}: unknown. Choose one of: {', '.join(NAMES)}.")
+    return names[name.lower()]

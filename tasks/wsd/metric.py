@@ -3,6 +3,7 @@
 Source: Raganato, Camacho-Collados and Navigli (2017), and its Scorer.java.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,55 +11,48 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import TYPE, Sums, scores_of
 from elmo_bench.tasks.wsd.evaluation import Target, entry, read_keys
-from elmo_bench.text.figures import F1_COUNTS, count_types, figure_table
+from elmo_bench.text.figures import by_type, figure_table, percent, ratio
 
 Answers = tuple[str, ...]  # sense keys of a target; () if there is no answer
 Gold = Sequence[Sequence[Target]]
+COUNTED = ("correct", "guessed", "gold")
 
 
 class Metric:
     """F1 over targets: an answer is right if it is one of the gold keys, and several answers share one point."""
 
     main = "f1"
-    formula = F1_COUNTS
+    formula = "f1-counts"  # from correct answers, answers and targets
+    summed = COUNTED
     files = ("GOLD", "ANSWERS")
 
-    def score(self, gold: Gold, predicted: Sequence[Sequence[Answers]]) -> dict[str, Any]:
-        """{"overall": {f1, precision, recall, correct, guessed, gold}, "by_type": the same for each part of speech}.
+    def counts(self, gold: Gold, predicted: Sequence[Sequence[Answers]]) -> dict[str, np.ndarray]:
+        """By sentence: correct, guessed (targets with an answer), gold (targets); also by part of speech.
 
-        guessed: targets with an answer; gold: all targets. Percentages are unrounded. Raises ValueError if gold and
-        predicted differ in length or are empty.
+        Whole numbers, unless a target has several answers, as in files alone. Raises ValueError if gold and predicted
+        differ in length or are empty.
         """
         if [*map(len, gold)] != [*map(len, predicted)] or not sum(map(len, gold)):
             raise ValueError("gold and predicted senses must be as many, and some")
-        counts: dict[str, dict[str, float]] = {}
-        for targets, answers in zip(gold, predicted, strict=True):
-            for target, answer in zip(targets, answers, strict=True):
-                for kind in ("overall", _part_of_speech(target)):
-                    tally = counts.setdefault(kind, {"correct": 0, "guessed": 0, "gold": 0})
-                    tally["correct"] += _right(target, answer)
-                    tally["guessed"] += bool(answer)
-                    tally["gold"] += 1
-        overall = _figures(counts.pop("overall"))
-        return {"overall": overall, "by_type": {kind: _figures(counts[kind]) for kind in sorted(counts)}}
+        tables: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros((len(COUNTED), len(gold))))
+        for place, pair in enumerate(zip(gold, predicted, strict=True)):
+            for target, answer in zip(*pair, strict=True):
+                for kind in ("", _part_of_speech(target)):
+                    tables[kind][:, place] += _right(target, answer), bool(answer), 1
+        counts = dict(zip(COUNTED, map(_whole, tables.pop("")), strict=True))
+        for kind in sorted(tables):
+            named = zip(COUNTED, map(_whole, tables[kind]), strict=True)
+            counts |= {f"{TYPE}{kind}.{count}": values for count, values in named}
+        return counts
 
-    def outcomes(self, gold: Gold, predicted: Sequence[Sequence[Answers]]) -> dict[str, np.ndarray]:
-        """For paired tests, by sentence: right answers, answers, targets. Each target has one answer at most.
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """f1, precision, recall, correct, guessed, gold; the same of each part of speech. Percentages are unrounded."""
+        return _target_figures(sums) | by_type(sums, _target_figures)
 
-        And the same by part of speech.
-        """
-        pairs = [list(zip(*pair, strict=True)) for pair in zip(gold, predicted, strict=True)]
-        chosen = {
-            "correct": lambda *pair: int(_right(*pair)),
-            "guessed": lambda _, answer: answer,
-            "gold": lambda *_: True,
-        }
-        kinds = {
-            name: [[_part_of_speech(pair[0]) for pair in sentence if counts(*pair)] for sentence in pairs]
-            for name, counts in chosen.items()
-        }
-        return {name: np.array([*map(len, items)]) for name, items in kinds.items()} | count_types(kinds)
+    def units(self, sums: Sums) -> Any:
+        return sums["gold"]
 
     def score_files(self, gold: Path, answers: Path) -> dict[str, Any]:
         """The scores of a file of answers: a target a line, then sense keys. Raises UserError."""
@@ -66,7 +60,11 @@ class Metric:
         if unknown := next((name for name in given if name not in right), None):
             raise UserError(f"{answers}: {unknown[:60]} is not in {gold}. Give the gold of these answers.")
         targets = [Target(name, 0, 1, *entry(keys[0] if keys else ""), keys) for name, keys in right.items()]
-        return self.score([targets], [[given.get(target.name, ()) for target in targets]])
+        found = [given.get(target.name, ()) for target in targets]
+        scores = scores_of(self, self.counts([targets], [found]))
+        for row in (scores["overall"], *scores["by_type"].values()):
+            row["correct"] = int(row["correct"]) if row["correct"] == int(row["correct"]) else row["correct"]
+        return scores
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a part of speech."""
@@ -83,13 +81,13 @@ def _right(target: Target, answer: Answers) -> float:
     return sum(key in target.senses for key in answer) / len(answer) if answer else 0
 
 
-def _figures(counts: Mapping[str, float]) -> dict[str, float]:
-    correct, guessed, gold = counts["correct"], counts["guessed"], counts["gold"]
-    return {
-        "f1": 200 * correct / (guessed + gold),
-        "precision": 100 * correct / guessed if guessed else 0.0,
-        "recall": 100 * correct / gold,
-        "correct": int(correct) if correct == int(correct) else correct,
-        "guessed": int(guessed),
-        "gold": int(gold),
-    }
+def _whole(values: np.ndarray) -> np.ndarray:
+    """Whole numbers as such."""
+    whole = np.rint(values)
+    return whole.astype(np.int64) if (whole == values).all() else values
+
+
+def _target_figures(sums: Sums) -> dict[str, Any]:
+    correct, guessed, gold = (sums[name] for name in COUNTED)
+    figures = {"f1": ratio(200 * correct, guessed + gold), "precision": percent(correct, guessed)}
+    return {**figures, "recall": percent(correct, gold), "correct": correct, "guessed": guessed, "gold": gold}

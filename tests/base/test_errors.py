@@ -13,7 +13,7 @@ from elmo_bench.pretraining.trainer import command_line
 from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.findings import Finding
 from elmo_bench.reporting.pages import inline, literal
-from elmo_bench.runner.sweep import PlannedRun
+from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.settings import name_of
 from elmo_bench.tasks.coref.conll import _BEGIN as BEGIN
 from elmo_bench.tasks.srl.columns import _CELL as CELL

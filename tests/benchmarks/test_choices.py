@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.choices import lines, scores
+from benchmarks.choices import budgets, lines, scores
 from tests.reporting.ledgers import add
 
 LR = "task.training.optimizer.lr=0.002"
@@ -34,6 +34,31 @@ def test_runs_that_differ_in_one_chosen_option_are_compared(tmp_path: Path):
         add(tmp_path, "ner", "glove", seed, settings={"task.training.optimizer.lr": 0.002})
         add(tmp_path, "ner", "glove", seed, settings={"task.training.batch": 8})
         add(tmp_path, "ner", "glove", seed, size="paper", lift=0.2, created="2026-06-01T00:00:00+00:00")
-    found = scores(tmp_path, "open")
+    found, test = scores(tmp_path, "open")
     assert {place: sorted(by_label) for place, by_label in found.items()} == {("ner", "glove"): ["", LR]}
     assert {*found["ner", "glove"][""].values()} == {record["scores"]["dev"]["overall"]["f1"] for record in cpu}
+    assert {*test["ner", "glove"][""].values()} == {record["scores"]["test"]["overall"]["f1"] for record in cpu}
+
+
+def test_dropout_rates_of_inference_are_one_choice(tmp_path: Path):
+    rates = {f"task.head.dropout.{name}": 0.5 for name in ("recurrent", "aligned", "classifier")}
+    for seed in (0, 1):
+        add(tmp_path, "snli", "glove", seed)
+        add(tmp_path, "snli", "glove", seed, settings=rates)
+        add(tmp_path, "snli", "glove", seed, settings={"task.head.dropout.aligned": 0.5})
+        add(tmp_path, "snli", "glove", seed, settings=rates | {"task.training.epochs": 48})
+    dev, _ = scores(tmp_path, "open")
+    label = ", ".join(f"{option}=0.5" for option in sorted(rates))
+    assert sorted(dev["snli", "glove"]) == ["", label]
+
+
+def test_the_gain_is_shown_at_both_budgets_over_the_seeds_that_all_arms_have():
+    label = "task.training.epochs=64"
+    dev = {
+        ("ner", "glove"): {"": {0: 40.0, 1: 90.0}, label: {0: 41.0}},
+        ("ner", "elmo"): {"": {0: 45.0, 1: 50.0}, label: {0: 45.5}},
+        ("srl", "glove"): {"": {0: 40.0}, label: {0: 41.0}},
+        ("srl", "elmo"): {"": {0: 40.0}},
+    }
+    test = {key: {name: {0: 2 * by_seed[0]} for name, by_seed in runs.items()} for key, runs in dev.items()}
+    assert budgets(dev, test) == ["| ner | default | 0 | +5.00 | +10.00 |", "| ner | 64 | 0 | +4.50 | +9.00 |"]

@@ -20,7 +20,7 @@ from tests.loopback import loopback
 from tests.runs import DATA, files
 from tests.suites import SUITES
 from tests.tasks.test_coref_part import gum
-from tests.test_bad_formats import adapter
+from tests.whole.test_bad_formats import adapter
 
 ACCEPT = "--accept-research-use"
 TASKS = suite_tasks()

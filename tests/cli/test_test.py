@@ -82,7 +82,11 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
     ("head", "in self(batch).argmax(dim=1).tolist()", 'in batch["gold"].tolist()', "of dev changes with its gold"),
     ("data", "each.gold for each in train", "len(each.gold) for each in train", "Give lists of texts, or numbers"),
-    ("metric", "100 * float(", "100 * np.float32(", "Metric.score: Object of type float32 is not JSON serializable"),
+    ("metric", '"correct": np.array', '"correct": list', "Metric.counts: 'correct': give an array with a whole number"),
+    ("metric", '{"accuracy": 100', '{"acc": 100', "Metric.figures: no 'accuracy', which is the main figure. Add it."),
+    ("metric", 'sums["items"]}', 'sums["words"]}', "outcomes without 'words'. Run again with overwrite=true."),
+    ("metric", '/ sums["items"]}', '/ float("inf") * 0 - float("nan")}', "Metric.figures: accuracy is nan. Give"),
+    ("metric", '("correct",)', '("corect",)', "Metric.counts has no corect, which Metric.summed names."),
     ("length.yaml", "name: length", "name: lengths", "encoder=length: its yaml has name: lengths. Give file and name"),
     ("length.yaml", "kind:", "type:", "encoder.contextual: its yaml has no kind. Give the name of a file in"),
     ("network", "def load", "def loaded", "encoders/network.py has no function load. See CONTRIBUTING.md."),
@@ -92,7 +96,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("mytask.yaml", "name: adam", "name: adman", "task.training.optimizer.name=adman: unknown name"),
     ("mytask.yaml", "name: linear", "name: liner", "task.training.schedule.name=liner: unknown name"),
     ("head", " if each.gold in self.labels else 0", "", "Head.collate: ValueError ('odd' is not in list) for the gold"),
-    ("metric", "100 * float(", "50 * float(", "Metric, by accuracy: outcomes on test: they add up to"),
+    ("metric", '100 * sums["correct"]', '100 * float(sums["correct"])', "TypeError: only"),
     ("metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
 ]  # fmt: skip
 

@@ -1,17 +1,21 @@
 """`encoder=hf` with the tokenisers of each family: words have the pieces of the text, and texts of any length work."""
 
+import copy
 import json
 import logging
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from elmo_bench.encoders import hf
+from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.hf import HfEncoder
 
 transformers = pytest.importorskip("transformers")
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 
-from elmo_bench.encoders.hf_words import _parts  # noqa: E402
+from elmo_bench.encoders.hf_words import Pieces, _parts  # noqa: E402
 
 LINES = ["Anna lives here .", "the story of a river", "it's a dog and a bird , she saw 3.5 cats in the U.S. !"] * 30
 MARKS = ["<pad>", "<s>", "</s>", "<unk>", "<mask>"]
@@ -108,6 +112,48 @@ def test_words_have_the_pieces_of_the_text(encoders, name):
     tokeniser = FAMILIES[name][1]()
     spaced = isinstance(tokeniser.model, models.BPE)
     assert without_marks(found) == without_marks(tokeniser.encode(" " * spaced + " ".join(WORDS)).tokens)
+
+
+CHANGES = {  # what another version of a tokeniser did to a text; each is seen in the pieces of the samples
+    "lower case": normalizers.Lowercase(),
+    "accents": normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]),
+    "composed letters": normalizers.NFC(),
+    "compatible letters": normalizers.NFKC(),
+    "digits": normalizers.Replace(Regex(r"\d"), "0"),
+    "apostrophes": normalizers.Replace("'", ""),
+    "curved apostrophes": normalizers.Replace("\u2019", "'"),
+    "points in words": normalizers.Replace(Regex(r"(?<=\w)\.(?=\w)"), ""),
+    "Cyrillic": normalizers.Replace(Regex(r"\p{Cyrillic}"), "?"),
+    "Chinese": normalizers.Replace(Regex(r"\p{Han}"), "?"),
+    "emoji": normalizers.Replace(Regex(r"\p{Emoji_Presentation}"), ""),
+}
+
+
+def test_pieces_are_a_part_of_the_checksum_and_of_the_key_of_layers(tmp_path, monkeypatch):
+    """The files stay; a change of the library is a changed tokeniser."""
+    folder = save(tmp_path / "gpt2", "gpt2", byte_level(), "GPT2Tokenizer", GPT2)
+    usual = HfEncoder(weights=str(folder))
+    assert HfEncoder(weights=str(folder)).checksum == usual.checksum
+    found = {usual.checksum: "unchanged"}
+    keys = {LayerStore(usual, mode="ram")._key(("a",))}
+    model, tokeniser = hf.load_model(folder)
+    for name, change in CHANGES.items():
+        changed = copy.deepcopy(tokeniser)
+        changed.backend_tokenizer.normalizer = change
+        monkeypatch.setattr(hf, "load_model", lambda folder, changed=changed: (model, changed))
+        encoder = HfEncoder(weights=str(folder))
+        assert encoder.checksum.partition(" pieces ")[0] == usual.checksum.partition(" pieces ")[0]
+        assert encoder.checksum not in found, (name, found)
+        found[encoder.checksum] = name
+        keys.add(LayerStore(encoder, mode="ram")._key(("a",)))
+    assert len(keys) == len(found)
+
+
+def test_a_tokeniser_without_a_piece_for_unknown_text_has_a_checksum(tmp_path):
+    closed = Tokenizer(models.WordLevel({"a": 0, "dog": 1}, unk_token="<unk>"))
+    closed.pre_tokenizer = pre_tokenizers.Whitespace()
+    pieces = Pieces(SimpleNamespace(backend_tokenizer=closed), name="closed")
+    assert len(pieces.digest()) == 64
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -125,8 +125,9 @@ class StackedEmbeddings:
 
 
 def test_the_script_for_flair_writes_layers_of_every_text(tmp_path, monkeypatch):
-    """The script in docs/encoder.md, run as it stands with a module that has flair's interface in flair's place."""
-    [script] = re.findall(r"^```py\n(.*?)^```$", (Path("docs") / "encoder.md").read_text("utf-8"), re.DOTALL | re.M)
+    """The script in docs/other-encoders.md, run as it stands with a module of flair's interface."""
+    page = (Path("docs") / "other-encoders.md").read_text("utf-8")
+    [script] = re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.M)
     for name, contents in {"flair.data": [Sentence], "flair.embeddings": [FlairEmbeddings, StackedEmbeddings]}.items():
         module = ModuleType(name)
         vars(module).update({each.__name__: each for each in contents})

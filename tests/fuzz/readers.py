@@ -36,12 +36,13 @@ from elmo_bench.runner.prepare import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.text.tables import lines_of
 from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN, OWN
 from tests.suites import CONLLU, SCORED, SUITES
-from tests.test_bad_formats import PAIR, adapter, pairs
 from tests.tiny_bert import make_tiny_bert
+from tests.whole.test_bad_formats import PAIR, adapter, pairs
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
 VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))
@@ -156,12 +157,14 @@ def of_text() -> list[Case]:
         *(one("text.tables:read_table", pack(text.encode()), f"x{ending}") for ending, text, pack in (
             (".csv", 'a,b\n"1, 2",x\n3,y\n' * 3, bytes), (".tsv.gz", "a\tb\n1\tx\n", gzip.compress),
             (".jsonl", '{"a": "1", "b": ["x", 2]}\n' * 5, bytes), (".json", '[{"a": "1"}, {"a": "2"}]\n', bytes))),
+        *(one("text.json_rows:rows_of_json", text, "x.json", lambda read, path: read(path, lines_of(path)))
+          for text in ('{"data": [{"a": NaN}]}', '{"a": ["1", "2"], "b": [1, 2]}', '{"a": {"0": 1}, "b": {"0": 1}}')),
         one("text.token_labels:read_conllu", CONLLU),
-        one("pretraining.encode:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
+        one("pretraining.vocabulary:TargetVocabulary.read", "<S>\t5\n</S>\t5\n<UNK>\t0\nthe\t9\ncats\t3\n"),
         one("pretraining.encode:Corpus.sentences", TEXT, read=lambda read, path: read(Corpus((path,), "spaces"), path)),
         one("spec.config:compose", OPTIONS, mutants=8, read=lambda compose, path: RunSpec.of(
             compose("config", path.read_text(encoding="utf-8", errors="replace").split("\n")))),
-        one("spec.config:experiment_yaml", (CONF / "experiment" / "table2.yaml").read_text(), "experiment/x.yaml",
+        one("spec.conf_files:experiment_yaml", (CONF / "experiment" / "table2.yaml").read_text(), "experiment/x.yaml",
             lambda read, path: read("x", path.parents[1])),
     ]  # fmt: skip
 

@@ -6,6 +6,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_lock, write_record
 from elmo_bench.ledger.merge import merge
+from elmo_bench.spec.names import metric_of
 from tests.ledger.records import make_record, store_record
 from tests.runs import files
 
@@ -30,7 +31,7 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
         (run.work / name).parent.mkdir(exist_ok=True, parents=True)
         (run.work / name).write_bytes(b"y")
     store_record(ours, seed=0)
-    merged = merge(theirs, ours)
+    merged = merge(theirs, ours, metric_of)
     added = RunPaths.of(ours, make_record(seed=1))
     assert (merged.added, merged.present, merged.conflicts, merged.problems) == ([added], [], [], [])
     assert [record["seed"] for record in read_all(ours).records] == [0, 1]
@@ -39,7 +40,7 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
     assert files(added.work) == ["head.safetensors", *log, "test.predictions.conll"]
     before = files(ours)
-    again = merge(theirs, ours)
+    again = merge(theirs, ours, metric_of)
     assert (again.added, again.present, files(ours)) == ([], [added], before)
 
 
@@ -51,14 +52,14 @@ def test_no_file_behind_a_link_of_theirs_is_copied(theirs, ours, tmp_path, name)
     run = store_record(theirs)
     run.work.mkdir()
     (run.work / name).symlink_to(tmp_path / name)
-    [added] = merge(theirs, ours).added
+    [added] = merge(theirs, ours, metric_of).added
     assert files(added.work) == []
 
 
 def test_of_two_scores_ours_stay(theirs, ours):
     paths = store_record(ours, test=50.0)
     store_record(theirs, test=51.0, created="2026-02-01T00:00:00+00:00")
-    [line] = merge(theirs, ours).conflicts
+    [line] = merge(theirs, ours, metric_of).conflicts
     [record] = read_all(ours).records
     assert record["scores"]["test"]["overall"]["f1"] == 50.0
     assert "other scores than " in line
@@ -73,7 +74,7 @@ def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, o
     runs[2].record.rename(tmp_path / "elsewhere.json")
     runs[2].record.symlink_to(tmp_path / "elsewhere.json")
     with run_lock(RunPaths.of(ours, make_record(seed=3))):
-        merged = merge(theirs, ours)
+        merged = merge(theirs, ours, metric_of)
     assert [path.seed for path in merged.added] == [4]
     assert sorted(line.split(": ")[0].split("/")[-1] for line in merged.problems) == [
         "seed0.json", "seed1.npz", "seed2.json", "seed3",
@@ -83,8 +84,8 @@ def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, o
 def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added(theirs, ours):
     store_record(ours, attempt="a" * 32)
     store_record(theirs, seed=1, attempt="a" * 32)
-    store_record(theirs, seed=2, formula="accuracy")
-    copy, summed = merge(theirs, ours).problems
+    store_record(theirs, seed=2, task="ner", formula="f1-counts")
+    copy, summed = sorted(merge(theirs, ours, metric_of).problems, key=lambda line: "/ner/" in line)
     assert "seed1.json: the same attempt as seed 0" in copy
     assert "seed2.json: outcomes on dev" in summed or "no outcomes on dev" in summed
 
@@ -92,7 +93,7 @@ def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added
 def test_two_seeds_of_a_run_have_mixes_of_as_many_layers(theirs, ours):
     store_record(ours)
     store_record(theirs, seed=1, layer_weights=[{"input": {"weights": [1.0], "gamma": 1.0}}] * 3)
-    [problem] = merge(theirs, ours).problems
+    [problem] = merge(theirs, ours, metric_of).problems
     assert "seed1.json: layer_weights: other places or layers than in another seed of the run" in problem
 
 
@@ -101,7 +102,7 @@ def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
     (tmp_path / "outside").mkdir()
     ours.mkdir()
     (ours / "open").symlink_to(tmp_path / "outside")
-    [problem] = merge(theirs, ours).problems
+    [problem] = merge(theirs, ours, metric_of).problems
     assert "a symbolic link" in problem
     assert files(tmp_path / "outside") == []
 
@@ -124,7 +125,7 @@ def test_equal_scores_from_other_outcomes_are_a_conflict(tmp_path):
     record, outcomes = make_record(), {"correct": np.array([0, 1, 1], dtype=bool)}
     store_record(ours)
     write_record(RunPaths.of(theirs, record), record | {"outcomes": digest_of(outcomes)}, outcomes)
-    merged = merge(theirs, ours)
+    merged = merge(theirs, ours, metric_of)
     assert merged.present == []
     assert "other outcomes than " in merged.conflicts[0]
 
@@ -135,5 +136,5 @@ def test_nothing_in_a_work_folder_that_is_a_link_is_copied(tmp_path):
         path.write_bytes(b"secret")
     run = store_record(tmp_path / "theirs")
     run.work.symlink_to(tmp_path / "outside")
-    [added] = merge(tmp_path / "theirs", tmp_path / "ours").added
+    [added] = merge(tmp_path / "theirs", tmp_path / "ours", metric_of).added
     assert files(added.work) == []

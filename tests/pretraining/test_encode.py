@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.pretraining.batches import OUTSIDE, Batches
 from elmo_bench.pretraining.encode import (
     LONGEST,
-    OUTSIDE,
-    Batches,
     Corpus,
     Encoded,
-    TargetVocabulary,
     encode,
     encode_once,
     shard_files,
 )
+from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import words_ids
 from elmo_bench.text.vocabulary import TOKENISERS, tokeniser
 from tests.pretraining.corpora import write

@@ -11,7 +11,7 @@ from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import initialise, load_bilm
 from elmo_bench.pretraining import kernels
-from elmo_bench.pretraining.encode import OUTSIDE, Batches
+from elmo_bench.pretraining.batches import OUTSIDE, Batches
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
 from elmo_bench.text.chars import words_ids

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from elmo_bench.base.metric import encoded, scores_of
 from elmo_bench.ledger import Record, RunPaths, digest_of, joined, write_record
 from elmo_bench.spec.config import compose, reads_own_data
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import make_record
 
@@ -88,7 +90,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     whole = made.train - 10 * ("data" in options)
     train = min(round(whole * fraction), options.get("max_train") or whole)
     right = made.right + LIFT[encoder] + lift + 0.06 * np.log10(fraction) * (1 - 0.4 * (encoder == "elmo"))
-    accuracy = task in ("sst5", "snli", "classification")
+    metric = metric_of(task)
     data = {"counts": {"train": train, "dev": made.items, "test": made.items}, "notes": options.get("notes", [])}
     mixed = "mix" in spec.settings
     limit, patience = spec.settings["task.training.epochs"], spec.settings.get("task.training.patience", 9)
@@ -97,17 +99,17 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     record |= {  # type: ignore[operator]
         "spec": spec.to_json(),
         "hash": spec.hash,
-        "metric": "accuracy" if accuracy else "f1",
-        "formula": "accuracy" if accuracy else "f1-counts",
+        "metric": metric.main,
+        "formula": metric.formula,
         "layer_weights": [_weights(task, spec, seed)] * best if mixed else [],
         "epochs": {"run": min(limit, best + patience), "best": best},
         "data": data | {"checks": {}},
     }
     outcomes = {}
     for split, more in (("dev", 0.015), ("test", 0.0)):
-        outcomes[split], score = _outcomes(made, right + more, record)
-        counts = {name: int(values.sum()) for name, values in outcomes[split].items()}
-        record["scores"][split] = {"overall": {record["metric"]: score, **counts}}
+        counts = _counts(metric, _right(made, right + more, record))
+        outcomes[split] = encoded(counts)
+        record["scores"][split] = scores_of(metric, counts)
     record["curves"] = _curves(record, faster=2 if mixed else 1)
     record["outcomes"] = digest_of(joined(outcomes))
     record["attempt"] = record["outcomes"][:20] + record["hash"]
@@ -194,13 +196,27 @@ def _curves(record: Record, *, faster: float) -> dict[str, list]:
     return {"dev": dev, "train_loss": loss, "lr": rates, "seconds": [30.0] * run, "steps": [100] * run}
 
 
-def _outcomes(made: Made, right: float, record: Record) -> tuple[dict[str, np.ndarray], float]:
-    """Items are hard or easy whoever answers; the noise is different in every run."""
+def _right(made: Made, right: float, record: Record) -> np.ndarray:
+    """Which items are right. They are hard or easy whoever answers; the noise is different in every run."""
     hard = np.random.default_rng(zlib.crc32(record["spec"]["task"].encode())).normal(size=made.items)
     noise = np.random.default_rng([int(record["hash"], 16), record["seed"]]).normal(0, 0.6, size=made.items)
-    correct = hard + noise < np.quantile(hard, np.clip(right, 0.02, 0.98)) * np.sqrt(1 + 0.36)
-    if record["formula"] == "accuracy":
-        return {"correct": correct}, float(100 * correct.mean())
-    gold = np.full(made.items, 2)
-    counts = {"correct": 2 * correct, "guessed": gold, "gold": gold}
-    return counts, float(200 * counts["correct"].sum() / (2 * gold.sum()))
+    return hard + noise < np.quantile(hard, np.clip(right, 0.02, 0.98)) * np.sqrt(1 + 0.36)
+
+
+def _counts(metric: Any, right: np.ndarray) -> dict[str, np.ndarray]:
+    """What a metric counts if an item has two units, and both are right or both are wrong."""
+    two, three = np.full(len(right), 2), np.full(len(right), 3)
+    correct = 2 * right
+    match metric.formula:
+        case "accuracy":
+            return {"correct": right}
+        case "token-accuracy":
+            return {"correct": correct, "tokens": two}
+        case "f1-counts":
+            return {"correct": correct, "guessed": two, "gold": two, "same_tags": correct, "tokens": three}
+        case "f1-errors":
+            return {"correct": correct, "excess": two - correct, "missed": two - correct}
+        case "mean-f1":
+            return {"exact": right, "common": correct, "guessed": two, "gold": two}
+    names = metric.counts([], [])  # of coreference
+    return {name: 1.0 * right if name.endswith("_num") else np.ones(len(right), int) for name in names}

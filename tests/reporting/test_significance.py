@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
-from elmo_bench.ledger.outcomes import formula
+from elmo_bench.base.metric import columns, main_figure
 from elmo_bench.reporting.significance import (
     Difference,
     Variance,
@@ -18,20 +18,22 @@ from elmo_bench.reporting.significance import (
     relative_reduction,
     summarise,
 )
+from elmo_bench.spec.names import metric_of
 
-ACCURACY, F1 = formula("accuracy"), formula("f1-counts")
+METRIC = metric_of("sst5")
+ACCURACY, F1 = main_figure(METRIC), main_figure(metric_of("ner"))
 NONE = Variance(0.0, 9)
 SEEDS = NONE, NONE
 
 
 def right(*seeds):
     """Counts [seeds, items, 2] of items that are right (1) or wrong."""
-    return np.stack([ACCURACY.counts_of({"correct": np.array(seed)}) for seed in seeds])
+    return np.stack([columns(METRIC, {"correct": np.array(seed)}) for seed in seeds])
 
 
 def test_of_single_items_it_is_the_variance_of_a_mean():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 1, 1]
-    over = difference(right(ours), right(theirs), ACCURACY.score, SEEDS).items
+    over = difference(right(ours), right(theirs), ACCURACY, SEEDS).items
     gaps = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
     assert over.value == pytest.approx(variance(gaps) / 6, rel=1e-12)
     assert over.df == 5
@@ -39,7 +41,7 @@ def test_of_single_items_it_is_the_variance_of_a_mean():
 
 def test_of_clusters_it_is_the_variance_of_their_means():
     ours, theirs = [1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 1]
-    over = difference(right(ours), right(theirs), ACCURACY.score, SEEDS, np.array([4, 7, 4, 2, 2, 7])).items
+    over = difference(right(ours), right(theirs), ACCURACY, SEEDS, np.array([4, 7, 4, 2, 2, 7])).items
     gaps = [100 * mean for mean in (0.5, 0.0, 0.5)]  # clusters 4, 7 and 2
     assert over.value == pytest.approx(variance(gaps) / 3, rel=1e-12)
     assert over.df == 2
@@ -51,18 +53,19 @@ def test_of_a_ratio_it_is_what_the_bootstrap_says():
 
     def system():
         correct = rng.binomial(gold, 0.6, (2, 400))
-        return np.stack([correct, correct + rng.integers(0, 2, (2, 400)), np.broadcast_to(gold, (2, 400))], axis=2)
+        every = [correct, correct + rng.integers(0, 2, (2, 400)), np.broadcast_to(gold, (2, 400)), np.ones((2, 400))]
+        return np.stack(every, axis=2)
 
     ours, theirs = system().astype(float)[:1], system().astype(float)[:1]
-    over = difference(ours, theirs, F1.score, SEEDS).items
+    over = difference(ours, theirs, F1, SEEDS).items
     drawn = rng.multinomial(400, np.full(400, 1 / 400), size=4000).astype(float)  # [rounds, items]
-    gaps = [F1.score(np.einsum("ri,sik->rsk", drawn, side)).mean(axis=1) for side in (ours, theirs)]
+    gaps = [F1(np.einsum("ri,sik->rsk", drawn, side)).mean(axis=1) for side in (ours, theirs)]
     assert over.value == pytest.approx((gaps[0] - gaps[1]).var(), rel=0.1)
 
 
 def test_seeds_vary_at_least_as_much_as_their_items_show():
     ours, theirs = right([1, 1, 0, 0], [0, 0, 1, 1]), right([1, 0, 0, 0])  # two seeds with 50 %, on other items
-    least = difference(ours, theirs, ACCURACY.score, (Variance(0.0, 1), Variance(3.0, 2)))
+    least = difference(ours, theirs, ACCURACY, (Variance(0.0, 1), Variance(3.0, 2)))
     noise = 2 * np.var([50, 50, -50, -50], ddof=1) / 4 / 2
     assert least.seeds == (Variance(pytest.approx(noise), 1), Variance(3.0, 2))
     assert least.mean == 25.0
@@ -75,7 +78,7 @@ def subsets(rng, *, better, paired):
     arms = (rng.random((2, 3, 500)) < np.clip(chance + shift, 0, 1)).astype(float)
     scores = 100 * arms.mean(axis=2)
     seeds = [scores[0] - scores[1]] if paired else [*scores]
-    return difference(right(*arms[0]), right(*arms[1]), ACCURACY.score, [*map(over_seeds, seeds)], paired=paired).p
+    return difference(right(*arms[0]), right(*arms[1]), ACCURACY, [*map(over_seeds, seeds)], paired=paired).p
 
 
 def test_pairing_by_seed_keeps_the_rate_of_false_alarms_and_finds_more():

@@ -6,16 +6,16 @@ import sys
 import time
 from pathlib import Path
 
-from elmo_bench.ledger import RunPaths, run_lock, write_record
-from elmo_bench.runner.launchers import begin_child
+from elmo_bench.ledger import RunPaths, run_lock
+from elmo_bench.runner.launchers import Command, begin_child
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import OUTCOMES, make_record
+from tests.ledger.records import make_record, write_true
 
 DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
 
 
-def child(arguments: list[str], log: str, gpu: str, share: float) -> None:
+def child(_: Command, arguments: list[str], log: str, gpu: str, share: float) -> None:
     """In the place of `launchers._child`."""
     begin_child(log)
     command, *options, flag, attempt = arguments
@@ -53,4 +53,4 @@ def write(run: RunPaths, spec: RunSpec, attempt: str, *, started: float = 0.0) -
     complete = spec.with_contents({"data": "d"})
     record = make_record(spec=complete.to_json(), hash=complete.hash, seed=run.seed, attempt=attempt)
     record["cost"] |= {"cpu_seconds": time.time() - started, "peak_memory_mib": started}
-    write_record(run, record, OUTCOMES)
+    write_true(run, record)

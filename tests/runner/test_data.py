@@ -1,5 +1,6 @@
 """A run's training data: fractions are nested and cut between groups; long texts are left out."""
 
+import shlex
 from collections import Counter
 from functools import cache
 from itertools import pairwise
@@ -12,6 +13,7 @@ from elmo_bench.base.notes import noted
 from elmo_bench.runner.data import (
     build_data,
     distinct_texts,
+    note_epochs,
     read_splits,
     readings,
     training_fraction,
@@ -101,3 +103,29 @@ def test_each_seed_draws_its_own_subset():
 def test_small_data_of_the_users_own_are_read_until_there_are_enough_steps():
     settings = {"task.training.least_steps": 1500, "task.training.epochs": 10, "task.training.batch": 32}
     assert readings(SimpleNamespace(settings=settings), range(60)) == 80  # 10 epochs of 80 · 60 / 32 steps
+
+
+@pytest.mark.parametrize(
+    ("options", "least", "times"),
+    [
+        ((), 3000, 40),
+        (("task.training.epochs=1",), None, 1),
+        (("task.training.epochs=64",), None, 1),
+        (("task.training.epochs=32",), 3000, 40),  # the usual number
+        (("task.training.epochs=1", "task.training.least_steps=300"), 300, 128),
+        (("task.training.least_steps=null",), None, 1),
+        (("size=paper", "task.training.epochs=2"), None, 1),
+        (("size=paper",), 3000, 35),
+    ],
+)
+def test_epochs_that_are_given_on_data_of_the_users_own_are_the_epochs(options, least, times):
+    spec, _ = described("task=tagging", "data.file=x.conll", "encoder=none", *options)
+    assert spec.settings["task.training.least_steps"] == least
+    assert readings(spec, range(75)) == times
+    again, _ = described(*shlex.split(spec.command(0))[2:])
+    assert again == spec
+    with noted() as notes:
+        note_epochs(spec, range(75))
+    assert bool(notes) == (least is None)
+    if options == ("task.training.epochs=1",):
+        assert notes == ["epochs: 1, about 3 steps, which task.training.least_steps does not raise to 3,000"]

@@ -72,7 +72,7 @@ def test_units_are_counted_where_they_are_and_the_rest_is_not_kept():
     ]
     predicted = [["B-P", "O", "O"], ["O", "B-P"], ["B-P"]]
     rare, metric = {"unseen": frozenset({"Bo", "Rome"}), "novector": frozenset()}, Entities()
-    whole = metric.outcomes([each.gold for each in examples], predicted)
+    whole = metric.counts([each.gold for each in examples], predicted)
     assert listed(slice_outcomes(data_of("ner"), metric, examples, predicted, rare=rare, whole=whole)) == {
         "unseen.correct": [1, 0, 0], "unseen.guessed": [1, 0, 1], "unseen.gold": [1, 0, 1],
         "novector.correct": [0, 0, 0], "novector.guessed": [0, 0, 0], "novector.gold": [0, 0, 0],

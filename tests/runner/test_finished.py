@@ -10,14 +10,15 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.base.downloads import SETTLED
-from elmo_bench.ledger import RunPaths, run_hash, write_record
+from elmo_bench.cli.entry import entry
+from elmo_bench.ledger import RunPaths, run_hash
 from elmo_bench.runner import finished, sweep
 from elmo_bench.runner.finished import contents_of, remember, sources_of
+from elmo_bench.runner.plan import plan
 from elmo_bench.runner.prepare import prepare
-from elmo_bench.runner.sweep import plan
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import OUTCOMES, make_record
+from tests.ledger.records import make_record, write_true
 from tests.runs import GOLDEN, ROOT, described
 
 FILES = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
@@ -44,7 +45,9 @@ def read(options, *, started=None):
     run = described(*options)
     prepared = prepare(*run)
     started = time.time() + 2 * SETTLED if started is None else started  # the files are new
-    remember(sources_of(*run), prepared.spec.contents, prepared.frozen, started=started)
+    frozen = prepared.frozen
+    has_table = bool(frozen.width)
+    remember(sources_of(*run), prepared.spec.contents, frozen.encoders.values(), has_table=has_table, started=started)
     return prepared.spec.contents
 
 
@@ -57,7 +60,7 @@ def record(options):
     config = compose("config", options)
     spec = RunSpec.of(config).with_contents(read(options)).to_json()
     made = make_record(spec=spec, hash=run_hash(spec), seed=config.seed)
-    write_record(paths := RunPaths.of(Path(config.ledger), made), made, OUTCOMES)
+    write_true(paths := RunPaths.of(Path(config.ledger), made), made)
     return paths
 
 
@@ -88,7 +91,7 @@ def test_a_change_is_seen_although_size_and_time_are_the_same(options, tmp_path,
     assert read(options) == before
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b'{"contents": 1, "files": {}}', b"\x00"])
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"contents": 1, "files": {}, "packages": {}}', b"\x00"])
 def test_without_a_sound_memo_nothing_is_known(options, tmp_path, damage):
     read(options)
     for memo in (tmp_path / "cache" / "contents").iterdir():
@@ -105,6 +108,25 @@ def test_after_a_change_of_a_reader_or_of_a_file_while_it_ran_nothing_is_known(o
     assert known(options) is None
 
 
+def test_after_an_upgrade_of_a_package_that_cuts_words_nothing_is_known(options, tiny_bert, monkeypatch):
+    """A stack, too; encoders that do not need the package keep their memos."""
+    pytest.importorskip("transformers")
+    stack = ("elmo.weights", GOLDEN), ("bert_mini.weights", tiny_bert)
+    encoders = {
+        "alone": ["encoder=hf", f"encoder.name={tiny_bert}"],
+        "stack": ["encoder=elmo_bert_mini", *(f"encoder.contextual.parts.{key}={path}" for key, path in stack)],
+        "other": ["encoder=elmo", f"encoder.weights={GOLDEN}"],
+    }
+    runs = {name: [*encoder, *options[2:], "task=ner"] for name, encoder in encoders.items()}
+    before = {name: read(run) for name, run in runs.items()}
+    assert {name: known(run) for name, run in runs.items()} == before
+    version = finished.metadata.version
+    monkeypatch.setattr(finished.metadata, "version", lambda name: f"{version(name)}{'.1' * (name == 'tokenizers')}")
+    assert {name: known(run) for name, run in runs.items()} == before | {"alone": None, "stack": None}
+    assert read(runs["alone"]) == before["alone"]  # the pieces are the same
+    assert known(runs["alone"]) == before["alone"]
+
+
 def test_a_file_that_was_added_is_seen(options, tmp_path):
     text = "text,label\n" + "".join(f"text {n},{'xy'[n % 2]}\n" for n in range(40))
     (folder := tmp_path / "own").mkdir()
@@ -118,10 +140,10 @@ def test_a_file_that_was_added_is_seen(options, tmp_path):
 
 def test_an_encoder_that_takes_a_file_and_names_none_is_read_again(options):
     sources = sources_of(*described(*options))
-    frozen = SimpleNamespace(encoders={"": SimpleNamespace(parameters=0)}, width=0)
+    encoders = [SimpleNamespace(parameters=0)]
     for own, found in (({"kind": "names", "weights": "names.txt"}, None), ({"kind": "length"}, {"data": "1"})):
         sources["encoder"]["contextual"] = {"": own}
-        remember(sources, {"data": "1"}, frozen, started=time.time() + 2 * SETTLED)
+        remember(sources, {"data": "1"}, encoders, has_table=False, started=time.time() + 2 * SETTLED)
         assert contents_of(sources) == found
 
 
@@ -134,7 +156,7 @@ def test_a_sweep_starts_the_runs_that_are_not_finished(options, tmp_path, monkey
 
     def start(*more):
         started.clear()
-        results = list(sweep.run_sweep(plan([*options, "seed=0,1", *more])))
+        results = list(sweep.run_sweep(plan([*options, "seed=0,1", *more]), entry))
         return [(result.run.seed, result.state) for result in results], started
 
     assert start() == ([(0, "skipped")], [1])

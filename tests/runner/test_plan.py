@@ -3,7 +3,7 @@
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.runner.sweep import plan
+from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 

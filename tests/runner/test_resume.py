@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from elmo_bench.__main__ import main_into_pipe
+from elmo_bench.cli.entry import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner import prepare
 from elmo_bench.runner.train import _resume

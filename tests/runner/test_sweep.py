@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.__main__ import main
+from elmo_bench.__main__ import entry, main
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_holders, run_lock
 from elmo_bench.runner import launchers
 from elmo_bench.runner import sweep as module
-from elmo_bench.runner.sweep import plan, run_sweep
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.sweep import run_sweep
 from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, KILLED, SILENT, SKIPPED, SLOW, USER_ERROR
 from tests.runs import ROOT
@@ -36,7 +37,7 @@ def options(ledger, *seeds, jobs=2):
 
 
 def results(ledger, *seeds, jobs=2):
-    return {result.run.seed: result for result in run_sweep(plan(options(ledger, *seeds, jobs=jobs)))}
+    return {result.run.seed: result for result in run_sweep(plan(options(ledger, *seeds, jobs=jobs)), entry)}
 
 
 def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake, monkeypatch):
@@ -110,7 +111,7 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
 INTERRUPTED = """
 import signal, sys
 from elmo_bench.runner import launchers
-from elmo_bench.__main__ import main_into_pipe
+from elmo_bench.cli.entry import main_into_pipe
 from tests.runner import fake_child
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # this test may run in the background of a shell
@@ -170,4 +171,4 @@ def test_a_mistake_is_one_line_before_the_first_run(fake, wrong, why, refused):
 def test_a_launcher_that_is_not_installed_says_what_to_install(fake, name, monkeypatch):
     monkeypatch.setitem(sys.modules, {"slurm": "submitit", "ray": "ray"}[name], None)
     with pytest.raises(UserError, match=rf"pip install 'elmo-bench\[{name}\]'"):
-        list(run_sweep(plan([f"ledger={fake}", f"launcher={name}"])))
+        list(run_sweep(plan([f"ledger={fake}", f"launcher={name}"]), entry))

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
-from elmo_bench.runner.sweep import plan
+from elmo_bench.runner.plan import plan
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose, sweep
 

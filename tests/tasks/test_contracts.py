@@ -16,7 +16,7 @@ from elmo_bench.spec.names import task_class
 from tests.fuzz.readers import PACK
 from tests.runs import CUTS, described
 from tests.suites import SCORED, SUITES
-from tests.test_bad_formats import adapter
+from tests.whole.test_bad_formats import adapter
 
 FETCHED = ("coref", "sst5", "wsd")  # data that may not be shipped
 SHIPPED_TASKS = [task for task in suite_tasks() if task not in FETCHED]

@@ -5,12 +5,13 @@ import pytest
 
 from elmo_bench.tasks.snli.metric import Metric as Snli
 from elmo_bench.tasks.sst5.metric import Metric as Sst5
+from tests.golden_cases import score
 
 SHORT = {"e": "entailment", "n": "neutral", "c": "contradiction", "-": "-"}
 # The metric, gold, predictions; which are right, overall scores, by type (correct, guessed, gold).
 PAIRS = Snli(), [SHORT[letter] for letter in "eennccc-"], [SHORT[letter] for letter in "enncccee"]
 PAIRS_BY_HAND = (
-    [1, 0, 1, 0, 1, 1, 0], {"accuracy": 400 / 7, "correct": 4, "pairs": 7, "left_out": 1},
+    [1, 0, 1, 0, 1, 1, 0], {"accuracy": 400 / 7, "correct": 4, "pairs": 7, "left_out": 0},
     {"entailment": (1, 2, 2), "neutral": (1, 2, 2), "contradiction": (2, 3, 3)},
 )  # fmt: skip
 GRADES = Sst5(), [0, 1, 2, 3, 4, 4, 2, 2], [0, 2, 2, 4, 4, 3, 2, 1]
@@ -24,21 +25,27 @@ GRADES_BY_HAND = (
 @pytest.mark.parametrize(("case", "by_hand"), [(PAIRS, PAIRS_BY_HAND), (GRADES, GRADES_BY_HAND)], ids=["snli", "sst5"])
 def test_figures_by_hand(case, by_hand):
     (metric, gold, predicted), (right, overall, by_type) = case, by_hand
-    scores = metric.score(gold, predicted)
+    labelled = gold[: len(right)], predicted[: len(right)]
+    scores = score(metric, *labelled)
     assert scores["overall"] == pytest.approx(overall)
     assert scores["by_type"] == {
         name: {"recall": pytest.approx(100 * correct / wanted), "correct": correct, "guessed": guessed, "gold": wanted}
         for name, (correct, guessed, wanted) in by_type.items()
     }
-    outcomes = metric.outcomes(gold[: len(right)], predicted[: len(right)])
-    assert outcomes["correct"].tolist() == right
-    assert outcomes["correct"].dtype == np.uint8
+    counts = metric.counts(*labelled)
+    assert counts["correct"].tolist() == right
+    assert counts["correct"].dtype == np.uint8
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize(("case", "text"), [(PAIRS, ""), (PAIRS, "\tA man .\tA b ."), (GRADES, "\tIt works .")])
 def test_a_file_has_the_scores_of_its_labels(tmp_path, case, text, ending):
+    """Of SNLI without the pair that has no gold label."""
     metric, gold, predicted = case
     lines = [f"{g}\t{p}{text}{ending}" for g, p in zip(gold, predicted, strict=True)]
     (tmp_path / "predictions.tsv").write_bytes("".join(lines).encode())
-    assert metric.score_files(tmp_path / "predictions.tsv") == metric.score(gold, predicted)
+    kept = [number for number, label in enumerate(gold) if label != "-"]
+    wanted = score(metric, [gold[number] for number in kept], [predicted[number] for number in kept])
+    if metric is PAIRS[0]:
+        wanted["overall"]["left_out"] = 1
+    assert metric.score_files(tmp_path / "predictions.tsv") == wanted

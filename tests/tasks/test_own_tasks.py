@@ -18,6 +18,7 @@ from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import check_run
+from tests.golden_cases import score
 from tests.runs import OWN, described, run_small
 from tests.text.test_own_data import GOOD, write
 
@@ -70,7 +71,7 @@ def test_figures_equal_those_of_seqeval_whatever_the_scheme(tmp_path, scheme):
     for name, tags in (("gold", gold), ("guess", guess)):
         splits, _ = read(write(tmp_path / f"{name}.conll", tagged(" ".join(tags))))
         sides.append([each.tags[1:] for each in splits["test"]])
-    scores = task_class("tagging", "metric")().score(*sides)
+    scores = score(task_class("tagging", "metric")(), *sides)
     assert scores["overall"]["f1"] == pytest.approx(expected)
     assert 50 < expected < 60
 
@@ -83,29 +84,33 @@ def test_plain_tags_are_labels_and_their_f1_is_the_accuracy(tmp_path):
     assert splits["test"][0].tags[1:] == tuple(PLAIN.split())
     assert task_class("tagging", "data")().vocabulary(splits["train"])["labels"] == ["U-IN", "U-NNP", "U-O", "U-VBD"]
     gold, guess = PLAIN.split(), ["NNP", "IN", "IN", "NNP", "O", "VBD", "VBD", "O"]
-    scores = task_class("tagging", "metric")().score([gold], [guess])
+    scores = score(task_class("tagging", "metric")(), [gold], [guess])
     assert scores["overall"]["f1"] == pytest.approx(100 * accuracy_score(gold, guess))
 
 
-@pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["B-NNP"]), (SCHEMES["BIO"], ["B-P"])])
+@pytest.mark.parametrize(("tags", "kept"), [(PLAIN, ["U-NNP"]), (SCHEMES["BIO"], ["B-P"])])
 def test_slices_are_of_spans_or_of_plain_tags(tmp_path, tags, kept):
     data = task_class("tagging", "data")(file=write(tmp_path / "x.conll", tagged(tags)))
     example = data.read("x", None)["test"][0]
-    guess = [*example.tags]
+    guess = [*example.gold]
     gold, predicted = data.within(example, guess, lambda words: words[0] == "Bo")
     assert gold == predicted
     assert [tag for tag in gold if tag != "O"] == kept
     assert data.within(example, guess, lambda words: False) in (None, (["O"] * 9, ["O"] * 9))
     if tags == PLAIN:  # O is a label as any other: a slice of it alone counts
-        cut = data.within(replace(example, tags=("O",) * 9), ["O"] * 8 + ["VBD"], lambda words: True)
-        counted = task_class("tagging", "metric")().score([cut[0]], [cut[1]])["overall"]
+        cut = data.within(replace(example, tags=("O",) * 9), ["U-O"] * 8 + ["U-VBD"], lambda words: True)
+        counted = score(task_class("tagging", "metric")(), [cut[0]], [cut[1]])["overall"]
         assert (counted["gold"], counted["correct"]) == (9, 8)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (tagged(SCHEMES["BIO"]) + "x PERSON\n", "tags: PERSON: not in one scheme (BIO, IOB1, BIOES, BILOU) with B-L."),
+        (
+            tagged(SCHEMES["BIO"]) + "x PERSON\n",
+            "tags: PERSON: not in one scheme (BIO, IOB1, IOE2, "
+            "BIOES, BILOU, BMES, BMEWO) with B-L. Use one, or decide: data.scheme=plain reads each tag as a label.",
+        ),
         (tagged(SCHEMES["BIOES"]) + "x U-P\n", "tags: letters of two: not in one scheme"),
         (tagged(SCHEMES["BIO"]) + "x\n", "x.conll:91: expected 2 columns, found 1."),
         ("\n\n", "x.conll: no sentences."),
@@ -143,10 +148,10 @@ def test_accuracy_and_macro_f1_equal_those_of_scikit_learn(tmp_path):
     rng = np.random.default_rng(0)
     gold, guess = (rng.choice(["a", "b", "c", side], 200).tolist() for side in ("d", "e"))
     metric = task_class("classification", "metric")()
-    overall = metric.score(gold, guess)["overall"]
+    overall = score(metric, gold, guess)["overall"]
     assert overall["accuracy"] == pytest.approx(100 * accuracy_score(gold, guess))
     assert overall["macro_f1"] == pytest.approx(100 * f1_score(gold, guess, average="macro"))
-    assert "macro-F1" in metric.table(metric.score(gold, guess))
+    assert "macro-F1" in metric.table(score(metric, gold, guess))
     path = Path(write(tmp_path / "x.csv", "gold,predicted\na,b\n,a\n"))
     with pytest.raises(UserError, match=r"1 of 2 rows have no gold label\. Fill in the column gold; of a column"):
         metric.score_files(path)

@@ -7,6 +7,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.pos.data import Data
 from elmo_bench.tasks.pos.metric import Metric
 from elmo_bench.text.tags import TaggedSentence as Sentence
+from tests.golden_cases import score
 
 # From UD English EWT's guidelines' kind of lines: a range, a word that is only understood.
 CONLLU = """# text = I can't.
@@ -60,16 +61,16 @@ def test_a_damaged_file_is_one_line(tmp_path, name, text, said):
 
 def test_accuracy_by_hand():
     gold, predicted = [["DT", "NN"], ["NN", "VB", "NN"]], [["DT", "VB"], ["NN", "VB", "DT"]]
-    scores = Metric().score(gold, predicted)
+    scores = score(Metric(), gold, predicted)
     assert scores["overall"] == {"accuracy": 60.0, "correct": 3, "tokens": 5}
     assert scores["by_type"]["NN"] == {"recall": pytest.approx(100 / 3), "correct": 1, "guessed": 1, "gold": 3}
     assert scores["by_type"]["VB"] == {"recall": 100.0, "correct": 1, "guessed": 2, "gold": 1}
-    outcomes = Metric().outcomes(gold, predicted)
+    outcomes = Metric().counts(gold, predicted)
     assert (outcomes["correct"].tolist(), outcomes["tokens"].tolist()) == ([1, 2], [2, 3])
     assert np.isclose(100 * outcomes["correct"].sum() / outcomes["tokens"].sum(), 60)
     for wrong in ([["DT"]], [["DT", "NN"], ["NN", "VB"]]):
         with pytest.raises(ValueError, match="as many"):
-            Metric().score(gold, wrong)
+            score(Metric(), gold, wrong)
 
 
 def test_a_file_of_predictions_is_read_with_the_predicted_tags(tmp_path):

@@ -12,7 +12,8 @@ from elmo_bench.tasks.squad.build import question_tokens
 from elmo_bench.tasks.squad.data import Data
 from elmo_bench.tasks.squad.metric import Metric
 from elmo_bench.text.sentences import sentences
-from tests.test_bad_formats import squad_json
+from tests.golden_cases import score
+from tests.whole.test_bad_formats import squad_json
 
 OPTIONS = OmegaConf.to_container(compose("config", ["task=squad"]).task.data, resolve=True)
 LIMITS = {limit: OPTIONS.pop(limit) for limit in ("longest_answer", "longest_word")}
@@ -108,7 +109,7 @@ def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_pat
     written = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))
     assert written == dict(zip(["x-0", "x-1", "y-0", "y-1"], predicted, strict=True))
     metric = Metric()
-    scores = metric.score([example.gold for example in examples], predicted)["overall"]
+    scores = score(metric, [example.gold for example in examples], predicted)["overall"]
     assert metric.score_files(path, tmp_path / "p.json") == {key: scores[key] for key in ("exact_match", "f1")}
     assert scores["exact_match"] == 50
     assert SQUAD.ending == ".json"

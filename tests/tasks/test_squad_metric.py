@@ -8,8 +8,8 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import score as command
 from elmo_bench.tasks.squad.metric import Metric, normalise
-from tests.golden_cases import for_each, golden
-from tests.test_bad_formats import squad_json
+from tests.golden_cases import for_each, golden, score
+from tests.whole.test_bad_formats import squad_json
 
 GOLDEN = golden("squad")
 METRIC = Metric()
@@ -24,10 +24,10 @@ def gold_file(path, gold):
 
 @for_each(GOLDEN["cases"])
 def test_equals_the_official_scorer(case, _):
-    overall = METRIC.score([case["gold"]], [case["prediction"]])["overall"]
+    overall = score(METRIC, [case["gold"]], [case["prediction"]])["overall"]
     assert overall["exact_match"] == case["exact_match"]
     assert overall["f1"] == pytest.approx(case["f1"], abs=1e-9)
-    itself = METRIC.score([case["gold"]], [case["gold"][0]])["overall"]
+    itself = score(METRIC, [case["gold"]], [case["gold"][0]])["overall"]
     assert itself["exact_match"] == 100
     assert itself["f1"] == pytest.approx(case["self_f1"], abs=1e-9)
 
@@ -49,14 +49,14 @@ def test_equals_the_official_scorer_on_files(tmp_path, capsys, case):
 
 def test_outcomes_add_up_to_the_scores():
     gold, predicted = [["a b c", "b"], ["x"], ["the"]], ["b d", "x", "an"]
-    outcomes = METRIC.outcomes(gold, predicted)
+    outcomes = METRIC.counts(gold, predicted)
     assert {name: counts.tolist() for name, counts in outcomes.items()} == {
         "exact": [0, 1, 1], "common": [1, 1, 0], "guessed": [2, 1, 0], "gold": [1, 1, 0],
     }  # fmt: skip
     assert all(counts.dtype == np.uint32 for counts in outcomes.values())
     with np.errstate(invalid="ignore"):
         f1 = np.nan_to_num(2 * outcomes["common"] / (outcomes["guessed"] + outcomes["gold"]))
-    overall = METRIC.score(gold, predicted)["overall"]
+    overall = score(METRIC, gold, predicted)["overall"]
     assert overall["f1"] == pytest.approx(100 * f1.mean())
     assert overall["exact_match"] == pytest.approx(100 * outcomes["exact"].mean())
 
@@ -66,7 +66,7 @@ def test_the_golden_cases_have_answers_of_which_nothing_is_left():
     bare = [case for case in GOLDEN["cases"] if not all(map(normalise, (*case["gold"], case["prediction"])))]
     assert len(bare) == 9
     for answer, prediction, exact in (("the", "an", 100), ("...", "", 100), ("a", "b", 0), ("The!", "A cat", 0)):
-        overall = METRIC.score([[answer]], [prediction])["overall"]
+        overall = score(METRIC, [[answer]], [prediction])["overall"]
         assert (overall["exact_match"], overall["f1"]) == (exact, 0)
 
 

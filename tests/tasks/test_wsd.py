@@ -17,6 +17,7 @@ from elmo_bench.tasks.wsd.evaluation import Sentence, Target, entry, keys_beside
 from elmo_bench.tasks.wsd.head import Head
 from elmo_bench.tasks.wsd.metric import Metric
 from elmo_bench.text.batch import Indexer
+from tests.golden_cases import score
 from tests.runs import DATA
 
 TAGFILE = """<contextfile concordance=brown>
@@ -239,13 +240,13 @@ def test_the_real_data_has_the_published_counts_and_the_known_baselines():
     sizes = {split: sum(len(each.targets) for each in sentences) for split, sentences in splits.items()}
     assert sizes == {"train": 192_639, "dev": 455, "test": 6_798}
     asked = [example.targets for split in ("dev", "test") for example in splits[split]]
-    first = Metric().score(asked, [[(t.first,) if t.first else () for t in targets] for targets in asked])["overall"]
+    first = score(Metric(), asked, [[(t.first,) if t.first else () for t in targets] for targets in asked])["overall"]
     assert (first["guessed"], first["gold"], round(first["recall"], 1)) == (7_179, 7_253, 62.0)
     most: dict[tuple[str, str], str] = {}
     for key in data.vocabulary(splits["train"])["senses"]:
         most.setdefault(entry(key), key)
     found = [[(most[t.lemma, t.pos],) if (t.lemma, t.pos) in most else () for t in targets] for targets in asked]
-    frequent = Metric().score(asked, found)["overall"]
+    frequent = score(Metric(), asked, found)["overall"]
     assert (frequent["guessed"], round(frequent["precision"], 1)) == (6_570, 62.9)
 
 

@@ -1,5 +1,6 @@
 """A head of one number, a metric that gives the scores it is told, and a training of a module in a moment."""
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import nn
@@ -38,8 +39,11 @@ class Metric:
     def __init__(self, scores):
         self.scores = iter(scores)
 
-    def score(self, gold, predicted):
-        return {"overall": {"f1": next(self.scores)}}
+    def counts(self, gold, predicted):
+        return {"correct": np.ones(len(gold), int)}
+
+    def figures(self, sums):
+        return {"f1": next(self.scores)}
 
 
 def head_training(schedule, scores=(), *, optimiser="sgd", steps=0):

@@ -1,7 +1,9 @@
-"""The biLM for batches on any device, with or without gradients: both directions run as one batched product.
+"""The biLM for batches on any device, with or without gradients.
 
-Shape letters: N words, B rows, T steps, C characters, D character embedding, F filters, P projection, H cell; the
-leading 2 is the direction.
+Both directions run as one batched product.
+
+Shape letters: N words, B rows, T steps, C characters, D character embedding, F filters,
+P projection, H cell; the leading 2 is the direction.
 """
 
 from itertools import groupby
@@ -17,18 +19,25 @@ ROWS_AT_ONCE = 1024  # rows times steps whose gates are in memory at once
 
 
 class BatchedBiLM:
-    """A `Network` (see `kernels/__init__.py`) on the parameters of a BiLM as they are at each call."""
+    """A `Network` (see `kernels/__init__.py`) on the parameters of a BiLM.
+
+    They are read at each call.
+    """
 
     words_at_once = 512  # words of similar length share a trimmed convolution
 
     def __init__(self, bilm: BiLM):
-        self.bilm, self.options = bilm, bilm.options
+        self.bilm = bilm
+        self.options = bilm.options
 
     def characters(self, ids: Tensor) -> Tensor:
         """Character ids [N, C], every row a word -> [N, P]."""
         encoder = self.bilm.characters
         lengths, order = by_length(ids)
-        parts = [convolve(encoder, ids[rows], int(lengths[rows[-1]])) for rows in order.split(self.words_at_once)]
+        parts = []
+        for rows in order.split(self.words_at_once):
+            longest = int(lengths[rows[-1]])
+            parts.append(convolve(encoder, ids[rows], longest))
         x = torch.cat(parts)[torch.argsort(order)]  # NF
         for highway in encoder.highways:
             x = highway(x)
@@ -39,65 +48,94 @@ class BatchedBiLM:
     ) -> tuple[list[Tensor], list[State]]:
         """As `Network.contextual`; no gradient flows beyond the first states."""
         x = functional.embedding(words, vectors)  # 2TBP
-        outputs, last = [], []
+        outputs: list[Tensor] = []
+        last = []
         run = _with_gradients if torch.is_grad_enabled() else _in_place
-        for index, (lstm, state) in enumerate(zip(self.bilm.lstms, states, strict=True)):
+        for lstm, state in zip(self.bilm.lstms, states, strict=True):
             y, state_after = run(lstm, x, state, sizes)
-            x = y + x if index else y
+            x = y + x if outputs else y
             outputs.append(x)
             last.append(state_after)
         return outputs, last
 
 
 def by_length(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Character ids [N, C] -> lengths [N] without trailing pad characters, and the order [N] in which they rise."""
+    """Character ids [N, C] -> lengths [N], and the order [N] in which they rise.
+
+    The lengths are without trailing pad characters.
+    """
     positions = torch.arange(1, ids.shape[1] + 1, device=ids.device)
     lengths = torch.where(ids != PAD_CHARACTER, positions, 0).amax(dim=1)
     return lengths, torch.argsort(lengths)
 
 
 def convolve(encoder: CharacterEncoder, ids: Tensor, longest: int) -> Tensor:
-    """Character ids [N, C] of words of at most `longest` characters -> [N, F]; the rest of C is not computed."""
-    # The maximum is also over windows of pad characters alone, which are all equal: one is kept for the widest filter.
-    x = functional.embedding(ids[:, : longest + encoder.widest], encoder.embeddings())  # NCD
+    """Character ids [N, C] of words of at most `longest` characters -> [N, F].
+
+    The rest of C is not computed.
+    """
+    # The maximum is also over windows of pad characters alone, which are all equal: one
+    # is left for the widest filter.
+    characters = ids[:, : longest + encoder.widest]
+    x = functional.embedding(characters, encoder.embeddings())  # NCD
     pooled = []
-    for convolution in encoder.convolutions:  # one product over all windows, twice as fast to train as conv1d
+    for convolution in encoder.convolutions:
+        # One product over all windows: twice as fast to train as conv1d.
         width = convolution.kernel_size[0]
         count = x.shape[1] - width + 1
-        windows = torch.cat([x[:, start : start + count] for start in range(width)], dim=2)  # NC(width D)
+        columns = [x[:, start : start + count] for start in range(width)]
+        windows = torch.cat(columns, dim=2)  # NC(width D)
         weight = convolution.weight.permute(2, 1, 0).flatten(0, 1)  # (width D)F
         assert convolution.bias is not None
-        pooled.append((windows @ weight).amax(dim=1) + convolution.bias)  # NF
+        maxima = (windows @ weight).amax(dim=1)  # NF
+        pooled.append(maxima + convolution.bias)
     return encoder.activation(torch.cat(pooled, dim=1))
 
 
-def _in_place(lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int]) -> tuple[Tensor, State]:
-    """x [2, T, B, P] -> outputs [2, T, B, P], zeros after a row's end, and the state [2, B, P or H] at its end."""
-    _, steps, batch, projection = x.shape
-    weight_in, weight_h = lstm.weight.split(projection, dim=1)
+def _in_place(
+    lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int]
+) -> tuple[Tensor, State]:
+    """x [2, T, B, P] -> outputs [2, T, B, P], and the state [2, B, P or H] at the end.
+
+    The outputs are zeros after a row's end.
+    """
+    _, steps, batch, dim = x.shape
+    weight_in, weight_h = lstm.weight.split(dim, dim=1)
+    dtype = weight_h.dtype
     bias = lstm.gate_bias()[:, None]
-    y, (h, c) = torch.zeros_like(x), (part.clone() for part in state)
+    projection = lstm.projection
+    clip = lstm.projection_clip
+    y = torch.zeros_like(x)
+    h = state[0].clone()
+    c = state[1].clone()
     raw = torch.empty_like(c)
     at_once = max(1, ROWS_AT_ONCE // batch)
     for start in range(0, steps, at_once):
-        part = x[:, start : start + at_once]  # the input's share of the gates, of a few steps at a time
-        inputs = torch.baddbmm(bias, part.flatten(1, 2), weight_in).unflatten(1, part.shape[1:3])
-        outputs, some = y[:, start : start + at_once], sizes[start : start + at_once]
+        # The input's share of the gates, of a few steps at a time.
+        part = x[:, start : start + at_once]
+        inputs = torch.baddbmm(bias, part.flatten(1, 2), weight_in)
+        inputs = inputs.unflatten(1, part.shape[1:3])
+        outputs = y[:, start : start + at_once]
+        some = sizes[start : start + at_once]
         for alive, same in groupby(range(len(some)), key=some.__getitem__):
-            h_alive, c_alive, o_tanh_c = h[:, :alive], c[:, :alive], raw[:, :alive]
+            h_alive = h[:, :alive]
+            c_alive = c[:, :alive]
+            o_tanh_c = raw[:, :alive]
             for t in same:
-                gates = torch.baddbmm(inputs[:, t, :alive], h_alive.to(weight_h.dtype), weight_h).float()
-                activated = advance(gates, c_alive, o_tanh_c, lstm.cell_clip).to(weight_h.dtype)
-                projected, clip = torch.bmm(activated, lstm.projection), lstm.projection_clip
-                h_alive.copy_(torch.clamp(projected, -clip, clip, out=outputs[:, t, :alive]))
+                gates = torch.baddbmm(inputs[:, t, :alive], h_alive.to(dtype), weight_h)
+                activated = advance(gates.float(), c_alive, o_tanh_c, lstm.cell_clip)
+                projected = torch.bmm(activated.to(dtype), projection)
+                output = outputs[:, t, :alive]
+                h_alive.copy_(torch.clamp(projected, -clip, clip, out=output))
     return y, (h, c)
 
 
 def advance(gates: Tensor, c: Tensor, raw: Tensor, clip: float) -> Tensor:
-    """A step without gradients, in place: gates [.., B, 4H] in the order i, j, f, o; the 1 of f's bias is in them.
+    """A step without gradients, in place; returns o * tanh(c), written to `raw`.
 
-    The gates are overwritten, c [.., B, H] is updated; returns o * tanh(c), written to `raw`. tanh goes through the
-    sigmoid, which PyTorch vectorises on CPUs: several times faster there, and within 1e-7.
+    gates [.., B, 4H] in the order i, j, f, o; the 1 of f's bias is in them. They are
+    overwritten, c [.., B, H] is updated. tanh goes through the sigmoid, which PyTorch
+    vectorises on CPUs: several times faster there, and within 1e-7.
     """
     i, j, f, o = gates.chunk(4, dim=-1)
     j.mul_(2)
@@ -106,19 +144,30 @@ def advance(gates: Tensor, c: Tensor, raw: Tensor, clip: float) -> Tensor:
     return torch.mul(c, 2, out=raw).sigmoid_().mul_(2).sub_(1).mul_(o)
 
 
-def _with_gradients(lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int]) -> tuple[Tensor, State]:
-    """As `_in_place`, for autograd; products have the type of x (bf16 under autocast), states are float32."""
-    rows, (h, c), outputs = x.shape[2], state, []
-    weight, projection = lstm.weight.to(x.dtype), lstm.projection.to(x.dtype)
-    weight_in, weight_h = weight.split(x.shape[3], dim=1)
-    inputs = (x.flatten(1, 2) @ weight_in).unflatten(1, x.shape[1:3]).float() + lstm.gate_bias()[:, None, None].float()
+def _with_gradients(
+    lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int]
+) -> tuple[Tensor, State]:
+    """As `_in_place`, for autograd.
+
+    Products have the type of x (bf16 under autocast), states are float32.
+    """
+    rows, dim = x.shape[2:]
+    h, c = state
+    outputs = []
+    weight = lstm.weight.to(x.dtype)
+    projection = lstm.projection.to(x.dtype)
+    weight_in, weight_h = weight.split(dim, dim=1)
+    inputs = (x.flatten(1, 2) @ weight_in).unflatten(1, x.shape[1:3])
+    inputs = inputs.float() + lstm.gate_bias()[:, None, None].float()
     for t, alive in enumerate(sizes):
-        gates = inputs[:, t, :alive] + (h[:, :alive].to(x.dtype) @ weight_h).float()
+        products = h[:, :alive].to(x.dtype) @ weight_h
+        gates = inputs[:, t, :alive] + products.float()
         i, j, f, o = gates.chunk(4, dim=2)
         cell = torch.sigmoid(f) * c[:, :alive] + torch.sigmoid(i) * torch.tanh(j)
         cell = cell.clamp(-lstm.cell_clip, lstm.cell_clip)
         y = (torch.sigmoid(o) * torch.tanh(cell)).to(x.dtype) @ projection
         y = y.clamp(-lstm.projection_clip, lstm.projection_clip)
         outputs.append(functional.pad(y, (0, 0, 0, rows - alive)))
-        h, c = torch.cat([y.float(), h[:, alive:]], dim=1), torch.cat([cell, c[:, alive:]], dim=1)
+        h = torch.cat([y.float(), h[:, alive:]], dim=1)
+        c = torch.cat([cell, c[:, alive:]], dim=1)
     return torch.stack(outputs, dim=1), (h, c)

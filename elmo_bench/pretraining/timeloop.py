@@ -1,0 +1,187 @@
+"""The time loop of a projected LSTM layer for training, on buffers.
+
+Shape letters: T steps, B sentences, P projection, H cell; the leading 2 is the
+direction.
+"""
+
+import math
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from elmo_bench.elmo.kernels.graphs import Graphs
+from elmo_bench.elmo.kernels.steps import lstm_step, lstm_step_backward
+from elmo_bench.elmo.model import ProjectedLstm
+
+LEAST_ROOM = 2**17  # rows of the buffers on a GPU, in both directions
+
+
+def layer(lstm: ProjectedLstm, x: Tensor) -> Tensor:
+    """x [2, T, B, P] -> [2, T, B, P] from zero state.
+
+    `ProjectedLstm.forward` without its masks.
+    """
+    kind = x.device.type
+    if torch.is_autocast_enabled(kind):
+        x = x.to(torch.get_autocast_dtype(kind))
+    loop = _LOOPS.get(lstm)
+    if loop is None or not loop.fits(x):
+        loop = TimeLoop(lstm, x)
+        _LOOPS[lstm] = loop
+    return _Layer.apply(x, lstm.weight, lstm.gate_bias(), lstm.projection, loop)
+
+
+class TimeLoop:
+    """The steps of one layer, forward and backward.
+
+    On buffers with fixed addresses (see `Graphs`).
+    """
+
+    def __init__(self, lstm: ProjectedLstm, x: Tensor):
+        _, steps, rows, features = x.shape
+        cell = lstm.projection.shape[1]
+        self.cell_clip = lstm.cell_clip
+        self.projection_clip = lstm.projection_clip
+        self.features = features
+        self.cell = cell
+        least = LEAST_ROOM if x.is_cuda else 0
+        self.room = max(2 * rows * (steps + 1), least)
+        sizes = {
+            "both": 2 * features,
+            "gates": 4 * cell,
+            "raw": cell,
+            "d_both": 2 * features,
+            "d_y": features,
+            "inside": features,
+            "d_raw": cell,
+        }
+        self.flat = {
+            name: x.new_empty(self.room * size) for name, size in sizes.items()
+        }
+        for name in ("cells", "d_c"):
+            self.flat[name] = x.new_empty(self.room * cell, dtype=torch.float32)
+        self.weight = x.new_empty(lstm.weight.shape)
+        self.weight_t = x.new_empty(lstm.weight.mT.shape)
+        self.projection = x.new_empty(lstm.projection.shape)
+        self.projection_t = x.new_empty(lstm.projection.mT.shape)
+        self.bias = x.new_empty(lstm.bias.shape, dtype=torch.float32)
+        self.graphs = Graphs(x.device)
+
+    def fits(self, x: Tensor) -> bool:
+        """Whether the buffers can hold this input."""
+        _, steps, rows, _ = x.shape
+        buffer = self.flat["both"]
+        if x.dtype != buffer.dtype or x.device != buffer.device:
+            return False
+        return 2 * rows * (steps + 1) <= self.room
+
+    def view(self, name: str, *shape: int) -> Tensor:
+        """A buffer's beginning in this shape."""
+        return self.flat[name][: math.prod(shape)].view(shape)
+
+    def run(self, name: str, steps: int, rows: int) -> None:
+        """Run `forward` or `backward`."""
+        loop = getattr(self, name)
+        self.graphs.run((name, steps, rows), lambda: loop(steps, rows))
+
+    def forward(self, steps: int, rows: int) -> None:
+        """The equations of the reference cell.
+
+        `both` holds the input and h before each step.
+        """
+        features = self.features
+        cell = self.cell
+        clip = self.projection_clip
+        both = self.view("both", 2, steps + 1, rows, 2 * features)
+        gates = self.view("gates", 2, steps, rows, 4 * cell)
+        raw = self.view("raw", 2, steps, rows, cell)
+        states = self.view("cells", steps + 1, 2, rows, cell).unbind(0)
+        states[0].zero_()
+        both[:, 0, :, features:].zero_()
+        for t in range(steps):
+            h = both[:, t + 1, :, features:]
+            torch.bmm(both[:, t], self.weight, out=gates[:, t])
+            lstm_step(
+                gates[:, t],
+                self.bias,
+                states[t],
+                states[t + 1],
+                raw[:, t],
+                self.cell_clip,
+            )
+            torch.bmm(raw[:, t], self.projection, out=h)
+            h.clamp_(-clip, clip)
+
+    def backward(self, steps: int, rows: int) -> None:
+        """Gradients of the gates (written over them), of `both`, and of the outputs.
+
+        The gradients of the outputs include later steps.
+        """
+        features = self.features
+        cell = self.cell
+        gates = self.view("gates", 2, steps, rows, 4 * cell)
+        states = self.view("cells", steps + 1, 2, rows, cell)
+        d_y = self.view("d_y", 2, steps, rows, features)
+        inside = self.view("inside", 2, steps, rows, features)
+        d_both = self.view("d_both", 2, steps, rows, 2 * features)
+        d_raw = self.view("d_raw", 2, rows, cell)
+        d_c = self.view("d_c", 2, rows, cell)
+        d_c.zero_()
+        for t in range(steps - 1, -1, -1):
+            if t + 1 < steps:
+                d_h = d_both[:, t + 1, :, features:]
+                d_y[:, t].addcmul_(d_h, inside[:, t])
+            torch.bmm(d_y[:, t], self.projection_t, out=d_raw)
+            lstm_step_backward(
+                d_raw, d_c, gates[:, t], states[t], states[t + 1], self.cell_clip
+            )
+            torch.bmm(gates[:, t], self.weight_t, out=d_both[:, t])
+
+
+_LOOPS: WeakKeyDictionary[ProjectedLstm, TimeLoop] = WeakKeyDictionary()
+
+
+class _Layer(torch.autograd.Function):
+    """x 2TBP, weight 2(2P)(4H), bias 2(4H), projection 2HP -> outputs 2TBP.
+
+    One backward pass for each forward pass.
+    """
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda")
+    def forward(ctx, x, weight, bias, projection, loop):  # noqa: PLR0917
+        _, steps, rows, features = x.shape
+        loop.weight.copy_(weight)
+        loop.projection.copy_(projection)
+        loop.bias.copy_(bias)
+        both = loop.view("both", 2, steps + 1, rows, 2 * features)
+        both[:, :-1, :, :features] = x
+        loop.run("forward", steps, rows)
+        ctx.loop = loop
+        return both[:, 1:, :, features:].contiguous()
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, d_outputs):
+        loop = ctx.loop
+        _, steps, rows, features = d_outputs.shape
+        cells = steps * rows
+        loop.weight_t.copy_(loop.weight.mT)
+        loop.projection_t.copy_(loop.projection.mT)
+        both = loop.view("both", 2, steps + 1, rows, 2 * features)
+        inside = loop.view("inside", 2, steps, rows, features)
+        d_y = loop.view("d_y", 2, steps, rows, features)
+        torch.lt(both[:, 1:, :, features:].abs(), loop.projection_clip, out=inside)
+        torch.mul(d_outputs, inside, out=d_y)
+        loop.run("backward", steps, rows)
+        d_gates = loop.view("gates", 2, cells, 4 * loop.cell)
+        raw = loop.view("raw", 2, cells, loop.cell)
+        read = both[:, :-1].reshape(2, cells, 2 * features)
+        ones = d_gates.new_ones(2, 1, cells)
+        d_weight = torch.bmm(read.mT, d_gates).float()
+        d_projection = torch.bmm(raw.mT, d_y.flatten(1, 2)).float()
+        d_bias = torch.bmm(ones, d_gates)[:, 0].float()
+        d_both = loop.view("d_both", 2, steps, rows, 2 * features)
+        d_x = d_both[..., :features].clone()
+        return d_x, d_weight, d_bias, d_projection, None

@@ -1,0 +1,65 @@
+"""Rules for the values of options: which values fit, and the error for the others."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import canonical
+from elmo_bench.spec.options import dotted
+
+Fits = Callable[[Any], bool]
+# What options take: (whether a value fits, what to give, the options).
+Rules = tuple[tuple[Fits, str, tuple[str, ...]], ...]
+
+
+def text(value: Any) -> bool:
+    """Whether this is a text that is not empty."""
+    return isinstance(value, str) and value != ""
+
+
+def switch(value: Any) -> bool:
+    """Whether this is true or false."""
+    return isinstance(value, bool)
+
+
+def number(
+    low: float, high: float = inf, *, above: bool = False, whole: bool = False
+) -> Fits:
+    """A finite number from `low`, or `above` it, and below `high`.
+
+    whole: an integer.
+    """
+    types = (int,) if whole else (int, float)
+
+    def fits(value: Any) -> bool:
+        if type(value) not in types:  # a bool is an int
+            return False
+        if above and value == low:
+            return False
+        return low <= value < high
+
+    return fits
+
+
+def check_rules(config: DictConfig, rules: Rules, nullable: Sequence[str]) -> None:
+    """Raises UserError for an option that breaks its rule, unless it is null and
+    `nullable`, and for a number that no record can have."""
+    for fits, wanted, options in rules:
+        for option in options:
+            value = OmegaConf.select(config, option)
+            may_be_null = option in nullable
+            is_right = may_be_null if value is None else fits(value)
+            if not is_right:
+                or_null = ", or null" if may_be_null else ""
+                raise UserError(f"{option}={value}: give {wanted}{or_null}")
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    for option, value in dotted(plain).items():
+        try:
+            canonical(value)
+        except ValueError:
+            raise UserError(
+                f"{option}={value}: give a finite number of at most 18 digits"
+            ) from None

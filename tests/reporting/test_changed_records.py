@@ -1,0 +1,254 @@
+"""A score that was changed by hand comes into no table: every command that shows or takes records refuses it."""
+
+import json
+import re
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+import elmo_bench
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, run_hash, write_record
+from elmo_bench.reporting.names import UNCHECKED
+from elmo_bench.spec.run_spec import _composed
+from tests.reporting.ledgers import fill
+from tests.runs import ROOT, small
+
+RAISED = 30.0
+
+
+def of_test(record):
+    return record["scores"]["test"]["overall"]
+
+
+def raised(record, outcomes, **changes):
+    """30 points more on test, in the record alone."""
+    of_test(record)["f1"] += RAISED
+    record |= changes
+
+
+def raised_on_dev(record, outcomes):
+    """With the curve, so that the best epoch has it."""
+    record["scores"]["dev"]["overall"]["f1"] += RAISED
+    record["curves"]["dev"] = [score + RAISED for score in record["curves"]["dev"]]
+
+
+def renamed(record, outcomes):
+    record["metric"] = "hits"
+    for scores in record["scores"].values():
+        scores["overall"]["hits"] = scores["overall"]["f1"]
+
+
+def kept(outcomes, *names):
+    """Only these outcomes."""
+    for name in outcomes.keys() - {*names}:
+        del outcomes[name]
+
+
+VARIANTS = {
+    "with a formula of no task": (lambda r, o: raised(r, o, formula="f1-v2"), "'f1-v2' is not the formula of ner"),
+    "with another task's formula": (lambda r, o: raised(r, o, formula="accuracy"), "'accuracy' is not the formula"),
+    "in the record alone": (raised, "outcomes on test: they add up to f1"),
+    "on dev and in the curve": (raised_on_dev, "outcomes on dev: they add up to f1"),
+    "by a hundredth, of precision": (lambda r, o: of_test(r).update(precision=of_test(r)["precision"] + 0.01),
+                                     "they add up to precision"),
+    "a count": (lambda r, o: of_test(r).update(gold=of_test(r)["gold"] - 1), "they add up to gold"),
+    "a main score of another name": (renamed, "'hits' is not the main score of ner, which is f1"),
+    "a figure that the task does not have": (lambda r, o: of_test(r).update(robustness=99.0),
+                                             "outcomes on test: robustness does not follow from them"),
+    "a figure of a type that no item has": (lambda r, o: r["scores"]["test"].update(by_type={"PER": {"f1": 99.0}}),
+                                            "outcomes on test: f1 of PER does not follow from them"),
+    "the number of items": (lambda r, o: r["data"]["counts"].update(test=9),
+                            "outcomes on test: of 1,287 items; record.data.counts has 9"),
+    "without outcomes on dev": (lambda r, o: kept(o, *(name for name in o if "." not in name)), "no outcomes on dev"),
+    "without an array": (lambda r, o: kept(o, *(o.keys() - {"guessed"})), "outcomes without 'guessed'"),
+    "outcomes that were raised too": (lambda r, o: o.update(correct=np.maximum(o["correct"], 1)), "they add up to"),
+}  # fmt: skip
+
+
+def write_bytes(path, content):
+    path.unlink()
+    path.write_bytes(content)
+
+
+def exchange(path):
+    """The outcomes of the other seed."""
+    path.write_bytes(path.with_name("seed1.npz").read_bytes())
+
+
+def link(path):
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+FILES = {  # what is done to the outcomes' file beside a raised score with an unknown formula, which hid it once
+    "outcomes that are gone": (lambda path: path.unlink(), "no such file"),
+    "outcomes that are damaged": (lambda path: write_bytes(path, b"PK"), "not the outcomes of a run, or damaged"),
+    "outcomes of another run": (exchange, "seed0.npz is not of this record"),
+    "outcomes that are a link": (link, "link"),
+}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Two encoders with two seeds."""
+    fill(tmp_path / "runs", "ner", "glove elmo", seeds=2)
+    return tmp_path / "runs"
+
+
+def refused_by_all(ledger, capsys, path, why, score):
+    """Each command names the file and the reason, and none shows the score."""
+    out, into = ledger.parent / "page", ledger.parent / "merged"
+    commands = {
+        "report": ["--ledger", ledger, "--out", out, "--every-eval-ever", out.parent / "logs", "--published",
+                   out.parent / "published"],
+        "compare": ["elmo", "glove", "--ledger", ledger],
+        "check": [ledger],
+        "merge": [ledger, "--into", into],
+    }  # fmt: skip
+    for command, options in commands.items():
+        capsys.readouterr()
+        assert main([command, *map(str, options)]) == 1, command
+        said = capsys.readouterr()
+        lines = (said.out + said.err).splitlines()
+        [line] = [line for line in lines if str(path) in line]
+        assert why in line
+        assert score not in "".join(each for each in lines if each != line)
+    pages = [out / "README.md", out / "index.html", *out.rglob("*.csv"), out.parent / "logs", out.parent / "published"]
+    assert len(pages) > 5
+    assert not [page.name for page in pages if score in page.read_text(encoding="utf-8")]
+    assert not RunPaths.of(into, json.loads(path.read_bytes())).record.exists()
+    with pytest.warns(UserWarning, match=re.escape(why)):
+        frame = elmo_bench.results(ledger)
+    assert len(frame) == 3 and frame.checked.all()
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_changed_figure_is_refused(ledger, capsys, variant):
+    change, why = VARIANTS[variant]
+    path = next(ledger.rglob("elmo/*/seed0.json"))
+    record = read_record(path)
+    paths = RunPaths.of(ledger, record)
+    outcomes = read_outcomes(paths)
+    change(record, outcomes)
+    write_record(paths, record | {"outcomes": digest_of(outcomes)}, outcomes)
+    refused_by_all(ledger, capsys, path, why, f"{of_test(record)['f1']:.2f}")
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("file", FILES)
+def test_outcomes_that_cannot_be_read_are_no_way_around_it(ledger, capsys, file):
+    change, why = FILES[file]
+    path = next(ledger.rglob("elmo/*/seed0.json"))
+    record = read_record(path)
+    raised(record, {})
+    path.write_text(json.dumps(record), encoding="utf-8")
+    change(path.with_suffix(".npz"))
+    refused_by_all(ledger, capsys, path, why, f"{of_test(record)['f1']:.2f}")
+
+
+def test_neither_a_run_nor_a_sweep_shows_it(main_job, tmp_path, capsys, elmo_run):
+    shutil.copytree(elmo_run[0], tmp_path / "runs")
+    [path] = (tmp_path / "runs").rglob("seed0.json")
+    record = read_record(path)
+    of_test(record)["f1"] = 87.65
+    path.write_text(json.dumps(record), encoding="utf-8")
+    for flags in ([], ["-m"]):
+        capsys.readouterr()
+        assert main_job(*flags, *small()) == 2
+        said = capsys.readouterr()
+        why = f"{path}: outcomes on test: they add up to f1"
+        assert why in said.err
+        assert "87.65" not in "".join(line for line in said.out.splitlines() if why not in line)
+
+
+@pytest.fixture
+def not_installed(ledger, tmp_path, monkeypatch):
+    """The records of a task of which only the yaml is included, with a score of 99."""
+    monkeypatch.setattr("elmo_bench.base.include.folders", [])
+    conf = tmp_path / "mine" / "conf" / "task"
+    conf.mkdir(parents=True)
+    text = (ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: elsewhere", 1)
+    text = text.replace("title: Named entities", "title: Elsewhere")
+    (conf / "elsewhere.yaml").write_text(text)
+    monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "mine"))
+    _composed.cache_clear()
+    for path in sorted(ledger.rglob("seed?.json")):
+        record = read_record(path)
+        outcomes = read_outcomes(RunPaths.of(ledger, record))
+        record["spec"]["task"] = "elsewhere"
+        record["hash"] = run_hash(record["spec"])
+        record["attempt"] = record["attempt"][::-1]
+        if record["spec"]["encoder"] == "elmo":
+            of_test(record)["f1"] = 99.0 + record["seed"] / 100
+        write_record(RunPaths.of(ledger, record), record, outcomes)
+    yield ledger
+    _composed.cache_clear()
+
+
+FINDING = """## {name}
+claim: {task}
+figure: open-gains
+runs: elmo-bench sweep
+
+**It gains {{gain}}.**
+"""
+CLAIM = """
+def {task}(tables):
+    gains = tables["gains"].set_index("task")
+    row = gains.loc["{task}"]
+    assert row.gain > 0
+    return {{"gain": f"{{row.gain:.2f}}"}}
+"""
+
+
+def test_what_nobody_here_can_check_says_so_wherever_it_is_shown(not_installed, tmp_path, capsys):
+    ledger, out = not_installed, tmp_path / "page"
+    out.mkdir()
+    findings = {"Here": "ner", "There": "elsewhere"}
+    text = "\n".join(FINDING.format(name=name, task=task) for name, task in findings.items())
+    (out / "FINDINGS-open.md").write_text(text)
+    claims = "\n".join(CLAIM.format(task=task) for task in findings.values())
+    (out / "findings_open.py").write_text(claims)
+    options = ["--ledger", str(ledger), "--out", str(out), "--findings", str(out), "--every-eval-ever", str(tmp_path / "logs"), "--published",
+               str(tmp_path / "published")]  # fmt: skip
+    assert main(["report", *options]) == 0
+    page = (out / "README.md").read_text(encoding="utf-8")
+    assert "ELMo gains" in page and "on elsewhere" not in page  # headline, and text of the picture
+    headline, _, rest = page.partition("Findings are written by people and shown only")
+    assert rest.partition("\n")[0].endswith("There (`elmo-bench sweep`).")
+    assert "#### Here" in headline and "#### There" not in headline
+    scores = ("99.00", "99.01")
+    for line in page.splitlines():
+        assert "not checked" in line or not any(score in line for score in scores), line
+    assert UNCHECKED.split(":")[1].split(".")[0] in page
+    for path in out.rglob("*.csv"):
+        for line in path.read_text().splitlines():
+            assert "not checked" in line or "elsewhere" not in line.split(",")[0], (path.name, line)
+    for path in out.rglob("*.svg"):
+        assert "elsewhere" not in (path.name + path.read_text(encoding="utf-8")).lower()
+    assert "elsewhere" not in (tmp_path / "published").read_text()
+    logs = [json.loads(line) for line in (tmp_path / "logs").read_text().splitlines()]
+    marked = [log for log in logs if "scores" in log["eval_library"]["additional_details"]]
+    assert {log["evaluation_id"].split("/")[0] for log in marked} == {"elmo-bench-open-elsewhere"}
+    assert len(marked) == len(logs) / 2 == 4
+    capsys.readouterr()
+    assert main(["compare", "elmo", "glove", "--ledger", str(ledger)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^\| elsewhere .* not checked ", said, re.MULTILINE) and UNCHECKED in said
+    [record] = ledger.rglob("elsewhere/elmo/*/seed0.json")
+    main(["check", str(record)])
+    assert "not checked: scores: task elsewhere is not installed here" in capsys.readouterr().out
+    main(["check", str(ledger)])
+    assert "not checked: scores of 4 records: task elsewhere is not installed here" in capsys.readouterr().out
+    frame = elmo_bench.results(ledger)
+    assert frame.groupby("task").checked.all().to_dict() == {"elsewhere": False, "ner": True}
+
+
+def test_the_committed_records_are_all_checked():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert elmo_bench.results(ROOT / "results" / "runs").checked.all()

@@ -1,0 +1,124 @@
+"""`elmo-bench check`: a true record passes, and every way of touching it up shows."""
+
+import json
+
+import numpy as np
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths, read_outcomes, read_record, write_record
+from elmo_bench.ledger.record import run_hash
+from tests.reporting.ledgers import add
+from tests.runs import run_small
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The paths of a real run that kept its predictions."""
+    ledger = tmp_path_factory.mktemp("ledger")
+    record = run_small(ledger, "predictions=true", "task.training.epochs=6", encoder="none")
+    return RunPaths.of(ledger, record)
+
+
+@pytest.fixture
+def paths(made, tmp_path):
+    """A copy of it."""
+    record = read_record(made.record)
+    record["environment"] |= {"commit": "0" * 40, "dirty": False}
+    copy = RunPaths.of(tmp_path, record)
+    write_record(copy, record, read_outcomes(made))
+    copy.work.mkdir()
+    for file in made.work.glob("test.predictions.*"):
+        (copy.work / file.name).write_bytes(file.read_bytes())
+    return copy
+
+
+def check(path, capsys, *more):
+    code = main(["check", str(path), *more])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+def test_a_true_record_passes_and_its_predictions_score_what_it_says(paths, capsys):
+    code, said = check(paths.record, capsys)
+    score = read_record(paths.record)["scores"]["test"]["overall"]["f1"]
+    assert code == 0 and "WRONG" not in said
+    assert f"predictions on test: score f1 {score:.2f}; the record says {score:.2f}" in said
+    assert "elmo-bench run task=ner encoder=none" in said
+
+
+def test_of_a_ledger_missing_outcomes_and_files_in_no_place_of_a_run_are_listed(paths, capsys):
+    assert check(paths.ledger, capsys)[1] == "ok    1 records\n"
+    stray = paths.folder / "seed0 (1).json"
+    stray.write_bytes(paths.record.read_bytes())
+    paths.outcomes.unlink()
+    code, said = check(paths.ledger, capsys)
+    assert code == 1 and f"WRONG {stray}: not where a run of a ledger is, so no table has it." in said
+    assert f"WRONG {paths.record}: {paths.outcomes}: no such file" in said
+
+
+@pytest.mark.parametrize("formula", ["accuracy", "hits"])
+def test_a_formula_that_is_not_the_tasks_is_refused(paths, capsys, formula):
+    write_record(paths, read_record(paths.record) | {"formula": formula}, read_outcomes(paths))
+    code, said = check(paths.record, capsys)
+    assert code == 1 and f"record.formula: '{formula}' is not the formula of ner, which is f1-counts" in said
+
+
+def test_no_setting_of_a_record_forges_a_line(tmp_path, capsys):
+    add(tmp_path, "ner", "glove", 0, settings={"task.head.extra": "x\nok    forged"})
+    _, said = check(next(tmp_path.rglob("seed0.json")), capsys)
+    assert "ok    forged" in said and "\nok    forged" not in said
+
+
+def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, capsys):
+    record = read_record(paths.record)
+    record["scores"]["test"]["overall"]["f1"] += 1
+    write_record(paths, record, read_outcomes(paths))
+    code, said = check(paths.record, capsys)
+    assert code == 1
+    assert [line.split(":")[0] for line in said.splitlines() if line.startswith("WRONG")] == [
+        "WRONG outcomes on test",
+        "WRONG predictions on test",
+    ]
+
+
+def test_outcomes_that_were_touched_up_are_found(paths, capsys):
+    outcomes = read_outcomes(paths)
+    outcomes["guessed"] = np.maximum(outcomes["guessed"], 1) + outcomes["guessed"]
+    np.savez_compressed(paths.outcomes, **outcomes)
+    code, said = check(paths.record, capsys)
+    assert code == 1 and "ok    predictions" in said
+    assert "WRONG seed0.npz is not of this record" in said
+
+
+def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
+    record = json.loads(paths.record.read_text(encoding="utf-8"))
+    record["spec"]["settings"]["task.training.clip"] = 1.0
+    paths.record.write_text(json.dumps(record), encoding="utf-8")
+    code, said = check(paths.record, capsys)
+    assert code == 1 and said.startswith("WRONG") and "is not the hash of record.spec" in said and said.count("\n") == 1
+    record["hash"] = run_hash(record["spec"])
+    paths.record.write_text(json.dumps(record), encoding="utf-8")
+    code, said = check(paths.record, capsys)
+    assert code == 2 and "belongs at" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("store.mode", "off"), ("ledger", "/tmp/x"), ("--include=/tmp/x", 1), ("task.data.open.fetch.url", "http://a.b"),
+     ("encoder.contextual.weights", "user/repo"), ("encoder.contextual.device", "cuda"), ("task.head.a b", 1),
+     ("data.train_fraction", "abc"), ("data.train_fraction", True), ("mix.penalty", "x"),
+     ("task.head.name.x.y", 1)],
+)  # fmt: skip
+def test_no_command_is_printed_from_a_setting_that_no_run_has(paths, capsys, key, value):
+    record = read_record(paths.record)
+    record["spec"]["settings"][key] = value
+    record["attempt"] = "a" * 32
+    record["hash"] = run_hash(record["spec"])
+    copy = RunPaths.of(paths.ledger, record)
+    write_record(copy, record, read_outcomes(paths))
+    code, said = check(copy.record, capsys)
+    assert code == 1 and "made again by" not in said
+    assert f"WRONG this installation cannot make it again: no run has {key}={value}" in said
+    code, said = check(paths.ledger, capsys)
+    assert code == 1 and f"left out, since no run has {key}={value}." in said
