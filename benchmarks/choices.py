@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from elmo_bench.ledger import read_all
+from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
@@ -67,13 +68,12 @@ def scores(ledger: Path, suite: str, size: str = "cpu") -> tuple[Scores, Scores]
     """(dev, test) scores of the default runs and of those with one choice changed; newest records win."""
     dev: Scores = defaultdict(lambda: defaultdict(dict))
     test: Scores = defaultdict(lambda: defaultdict(dict))
-    records = read_all(ledger, [suite], metrics=metric_of).records
-    for record in sorted(records, key=lambda record: record["created"]):
-        spec = RunSpec(**record["spec"])
-        if spec.size == size and _is_choice(spec) and _is_current(spec):
-            for found, split in ((dev, "dev"), (test, "test")):
-                score = record["scores"][split]["overall"][record["metric"]]  # type: ignore[literal-required]
-                found[spec.task, spec.encoder][spec.label][record["seed"]] = score
+    frame = runs(ledger, read_all(ledger, [suite], metrics=metric_of).records)
+    frame = frame[(frame["size"] == size) & (frame.left_out == "")]
+    for run in frame.sort_values("created").itertuples():
+        if _is_choice(run.spec) and _is_current(run.spec):
+            dev[run.task, run.spec.encoder][run.label][run.seed] = run.dev
+            test[run.task, run.spec.encoder][run.label][run.seed] = run.test
     return dev, test
 
 

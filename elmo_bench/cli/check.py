@@ -36,13 +36,14 @@ def main(arguments: list[str]) -> int:
 
 
 def _ledger(root: Path) -> Iterator[str]:
-    from elmo_bench.reporting.rows import select
+    from elmo_bench.reporting.frame import runs as frame_of
+    from elmo_bench.reporting.remarks import left_out
 
     read = ledger.read_all(root, metrics=metric_of)
     if not (read.records or read.problems) and any(root.iterdir()):
         raise UserError(f"{root}: no run in it. Give the folder of the records, or one record.")
     runs = [RunPaths.of(root, record) for record in read.records]
-    problems = [*read.problems, *select(read.records).unknown]
+    problems = [*read.problems, *left_out(frame_of(root, read.records))]
     strange = [run for run in runs if metric_of(run.task) is None]
     for run in strange:
         try:

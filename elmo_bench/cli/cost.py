@@ -20,7 +20,8 @@ from elmo_bench.base.progress import kernels_used, progress
 from elmo_bench.cli import encoder_options, parser
 from elmo_bench.ledger import environment, now
 from elmo_bench.ledger.costs import NAME, EncoderCost, encoder_part, write_cost
-from elmo_bench.reporting.console import fitted, processor
+from elmo_bench.reporting.console import fitted
+from elmo_bench.reporting.published import processor
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
@@ -49,7 +50,8 @@ def main(arguments: list[str]) -> int:
     if wrong:
         raise UserError(f"{wrong[0]}: not an option of an encoder. Give encoder=NAME and its options.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in asked]
-    from elmo_bench.reporting.cards import cost_cells
+    from elmo_bench.reporting.costs import cost_columns, cost_formats
+    from elmo_bench.reporting.tables import lines_of
 
     runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
     for config in (compose("config", each) for each in runs):  # before anything is measured
@@ -65,13 +67,12 @@ def main(arguments: list[str]) -> int:
             costs.append(_apart(own))
             write_cost(options.out, costs[-1])
             meter.advance()
-    lines = [cost_cells(cost) for cost in costs]
-    body = [
-        [_named(cost, own, runs), *(c.text for c in line.values())]
-        for cost, own, line in zip(costs, runs, lines, strict=True)
-    ]
+    formats = cost_formats()
+    body = []
+    for cost, given, line in zip(costs, runs, lines_of(cost_columns(costs)), strict=True):
+        body.append([_named(cost, given, runs), *(column.text(line) for column in formats)])
     where = f"{processor(costs[0]['environment'])}; {costs[0]['tokens']:,} tokens"
-    print(f"{fitted(['encoder', *lines[0]], body)}\n\n{where}\nwritten to {options.out}")
+    print(f"{fitted(['encoder', *(column.heading for column in formats)], body)}\n\n{where}\nwritten to {options.out}")
     return 0
 
 

@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
-from elmo_bench.reporting.console import LEDGER, fitted, rows
-from elmo_bench.reporting.rows import told_apart
+from elmo_bench.reporting.console import LEDGER, fitted
+from elmo_bench.reporting.names import distinct_name
+from elmo_bench.reporting.published import published
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import STATES, LedgerState, RunState
 from elmo_bench.spec.options import spelled
@@ -53,8 +54,8 @@ def _summary(states: list[RunState], ledger: LedgerState) -> str:
 
 def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> str:
     """What the runs that are not done take: on one core, and with several workers; from the ledger, else published."""
-    published = {(row.suite, row.task, row.encoder): 60 * row.minutes for row in rows().values() if not row.label}
-    seconds, unknown = ledger.seconds_left(runs, published)
+    usual = {(row.suite, row.task, row.encoder): 60 * row.minutes for row in published().values() if not row.label}
+    seconds, unknown = ledger.seconds_left(runs, usual)
     if not seconds:
         return "no comparable run to estimate the time"
     rest = f" and {unknown} runs without an estimate" if unknown else ""
@@ -69,7 +70,7 @@ def _table(states: list[RunState]) -> str:
         ends[each.run.spec.encoder].add(each.run.sources["source"])
     for each in states:
         spec = each.run.spec
-        encoder = told_apart(spec.encoder, each.run.sources["source"], ends[spec.encoder])
+        encoder = distinct_name(spec.encoder, each.run.sources["source"], ends[spec.encoder])
         counts[spec.suite, spec.task, encoder].update([each.state, *["converged"] * each.converged])
     columns = [STATES[0], "converged", *STATES[1:]]
     header = ["suite", "task", "encoder", *columns]

@@ -1,11 +1,16 @@
 """`elmo-bench verify TASK`: your own runs on the paper's data against the paper's figures, pass or fail."""
 
+from typing import Any
+
+import pandas as pd
+
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
-from elmo_bench.ledger import Record, check_exists, read_all
-from elmo_bench.reporting.rows import BASELINE, UNCHECKED, Row, select
-from elmo_bench.reporting.significance import Difference, Variance
+from elmo_bench.ledger import check_exists, read_all
+from elmo_bench.reporting.frame import rows_where, runs, shown, systems
+from elmo_bench.reporting.names import BASELINE, UNCHECKED
+from elmo_bench.reporting.significance import Difference, Summary, Variance, summarise
 from elmo_bench.spec.experiments import MAIN, Experiment, Printed
 from elmo_bench.spec.names import metric_of
 
@@ -30,35 +35,39 @@ def main(arguments: list[str]) -> int:
     read = read_all(options.ledger, ("paper", options.task), metrics=metric_of)
     print_problems("verify", read.problems)
     below = []
+    frame = shown(runs(options.ledger, read.records))
     for encoder in (BASELINE, experiment.encoder):
-        row = _row(read.records, options.task, encoder)
-        difference = difference_from(row, printed.figures[encoder])
+        system = _system(frame, options.task, encoder)
+        ours = summarise(system.test_scores)
+        difference = difference_from(ours, printed.figures[encoder])
         low, high = difference.interval
         below.append(high < 0)
         verdict = "FAIL" if high < 0 else "pass, and above the paper" if low > 0 else "pass"
         print(
-            f"{options.task} {encoder}: {row.summary('test')} over {len(row.seeds)} seeds, the paper has "
+            f"{options.task} {encoder}: {ours} over {ours.n} seeds, the paper has "
             f"{printed.figures[encoder]} ({printed.scored}); difference {difference.mean:+.2f}, "
             f"95 % interval {low:+.2f} to {high:+.2f}: {verdict}"
         )
     return int(any(below) or bool(read.problems))
 
 
-def _row(records: list[Record], task: str, encoder: str) -> Row:
+def _system(frame: pd.DataFrame, task: str, encoder: str) -> Any:
     """The seeds of the run that the paper describes."""
-    rows = [row for row in select(records).rows if row.spec.encoder == encoder]
-    for row in (row for row in rows if row.spec.size == "paper" and not row.changes and len(row.seeds) > 1):
-        if not row.checked:
-            raise UserError(f"{task}: {UNCHECKED}")
-        return row
-    found = [f"{len(row.seeds)} of size={row.spec.size}{', ' * bool(row.changes)}{row.spec.label}" for row in rows]
-    said = f"fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}"
-    raise UserError(f"{task} {encoder}: {said}. Run: {FIRST.format(task, encoder)}")
+    table = systems(rows_where(frame, (spec.encoder == encoder for spec in frame.spec)))
+    found = []
+    for system in table.itertuples():
+        if system.size == "paper" and not system.label and system.n > 1:
+            if not system.checked:
+                raise UserError(f"{task}: {UNCHECKED}")
+            return system
+        changes = f", {system.label}" if system.label else ""
+        found.append(f"{system.n} of size={system.size}{changes}")
+    have = f"fewer than two seeds of the paper's run; suite=paper has {' and '.join(found) or 'none'}"
+    raise UserError(f"{task} {encoder}: {have}. Run: {FIRST.format(task, encoder)}")
 
 
-def difference_from(row: Row, printed: Printed) -> Difference:
+def difference_from(ours: Summary, printed: Printed) -> Difference:
     """Our mean test score less the paper's, with the variance of either over seeds; items are the same."""
-    ours = row.summary("test")
     assert ours.sd is not None
     own = ours.sd**2 / ours.n
     if printed.sd is None:  # one run that varies like ours: the same estimate twice, so one component

@@ -4,7 +4,17 @@ from elmo_bench.base.machine import environment
 from elmo_bench.base.metric import TYPE
 from elmo_bench.ledger.outcomes import CLUSTER, PAIRS, digest_of, joined, of_split, slices_of, types_of
 from elmo_bench.ledger.paths import HeldElsewhere, RunPaths, check_exists, holder_of, list_runs, new_attempt, run_lock
-from elmo_bench.ledger.record import SCHEMA, Record, Spec, check_record, minutes_of, now, run_hash, settings_key
+from elmo_bench.ledger.record import (
+    SCHEMA,
+    Record,
+    Spec,
+    check_record,
+    minutes_of,
+    now,
+    run_hash,
+    score_of,
+    settings_key,
+)
 from elmo_bench.ledger.store import (
     Ledger,
     Metrics,

@@ -174,6 +174,11 @@ def minutes_of(record: Record) -> float:
     return record["cost"]["seconds" if record["environment"]["device"] != "cpu" else "cpu_seconds"] / 60
 
 
+def score_of(record: Record, split: str) -> float:
+    """The main score of a record on dev or test."""
+    return record["scores"][split]["overall"][record["metric"]]  # type: ignore[literal-required]
+
+
 def run_hash(spec: Spec) -> str:
     """12 hex digits over the whole spec: its folder in the ledger."""
     return digest(spec)[:12]

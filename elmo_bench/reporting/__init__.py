@@ -1,7 +1,11 @@
-"""The leaderboard: statistics, tables, figures and pages, from the records of a ledger alone. Imports no torch.
+"""From the ledger to tables, figures and pages, as pandas frames. Imports no torch.
 
-`rows.select` collects records into rows, `groups.groups` puts comparable rows together, `gains.gains_from` compares two
-rows, `leaderboard.leaderboard` makes every table (rows of cells) and figure, and `page.write` renders them.
-`console` has the tables that a run prints, and `results` the ledger as a data frame. A layout of tables, such as
-`curves.fractions`, is a function of an experiment, its suite, the groups and the gains.
+    frame.runs            the records, one row each; `systems` has one for all seeds of a run
+    comparisons.compare   pairs of systems: gain, interval, p, verdict; `ranks` of several encoders; `pairs` makes pairs
+    layouts/              tables (`tables.table`) and figures (`figures.figure`) of an experiment, from both frames
+    leaderboard           every table and figure of a report, by suite and section
+    render                files: pages, CSV, LaTeX, SVG, PNG
+
+`names` and `comparable` say how tables call things, `formats` how cells read, `console` what commands print. `results`
+gives the frame of runs to other programs.
 """

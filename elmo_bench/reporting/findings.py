@@ -1,41 +1,30 @@
 """Findings: claims that people write around numbers of the tables, so that no text can differ from the records.
 
-A finding begins with a line `## name`. Lines follow of `key: value`: `when`, the condition under which its claim is
-true; `figure`, the stems of figures of the page; and `runs`, the command that makes its runs. Then come Markdown
-paragraphs: the claim in bold, at most three sentences, and a caveat. Numbers are placeholders of jinja2, such as
-`{{ gain('TASK') }}`; the condition and the placeholders have the functions of `_functions`.
+`FINDINGS-<suite>.md` has the text. `findings_<suite>.py` in the same folder has a function for each finding, which
+asserts what the text claims and returns its numbers. docs/leaderboard.md describes both. The functions are code of
+whoever wrote the folder, so they run only if the user names that folder.
 """
 
+import importlib.util
 import re
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from jinja2 import StrictUndefined
-from jinja2.sandbox import SandboxedEnvironment
+import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.reading import reading
-from elmo_bench.reporting.rows import BASELINE, is_checked
-from elmo_bench.reporting.table import REDUCTION, Cell, Table
+from elmo_bench.base.files import read_lines
+from elmo_bench.reporting.tables import Table, checked_rows
 
-KEYS = ("when", "figure", "runs")
-
-
-class Missing(Exception):
-    """The page has no such number yet."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number as the page shows it, with the anchor of its run; conditions compare its value."""
-
-    text: str
-    value: Any
-    run: str | None
-
-    def __str__(self) -> str:
-        return f"[{self.text}](#{self.run})" if self.run else self.text
+KEYS = ("claim", "figure", "runs")
+_LINK = re.compile(r"\[([^\[\]]*)\]\(#run-[^)]*\)")
+# The frames of tables, by their stems without the suite; only rows whose scores are checked.
+Tables = Mapping[str, pd.DataFrame]
+Claim = Callable[[Tables], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -49,76 +38,117 @@ class Finding:
     @property
     def text(self) -> str:
         """Without these links, for another page."""
-        return re.sub(r"\[([^\[\]]*)\]\(#run-[^)]*\)", r"\1", self.linked)
+        return _LINK.sub(r"\1", self.linked)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What one file says today."""
+    """The findings of a suite today."""
 
     shown: list[Finding] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)  # by name: what makes the missing runs
-    untrue: list[str] = field(default_factory=list)  # a line for each finding whose condition no longer holds
+    untrue: list[str] = field(
+        default_factory=list
+    )  # a line for each finding whose claim no longer holds
 
 
-def findings(path: object, text: str, suite: str, tables: Sequence[Table]) -> Findings:
-    """Fill the placeholders of a file; what comes before its first finding is for writers.
+def linked(text: str, anchor: str) -> str:
+    """A number of a finding, as Markdown with a link to the run at this address of the page."""
+    return f"[{text}](#{anchor})"
 
-    Raises UserError for a mistake in it, with the name of the finding.
+
+def points(row: Any, column: str = "gain") -> str:
+    """A number of a row with one decimal and without its sign, linked to its run."""
+    return linked(f"{abs(row[column]):.1f}", row["anchor"])
+
+
+def read_findings(folder: Path, suite: str, tables: Sequence[Table]) -> Findings:
+    """What the folder says of a suite; nothing if it has no text for it. Runs the claims.
+
+    Raises UserError for a mistake in the text or in a claim, with the name of the finding.
     """
-    result, environment = Findings(), SandboxedEnvironment(undefined=StrictUndefined)
-    environment.globals |= _functions({table.stem.removeprefix(f"{suite}-"): table for table in tables})
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
+    path, code = folder / f"FINDINGS-{suite}.md", folder / f"findings_{suite}.py"
+    result = Findings()
+    if not path.exists():
+        return result
+    frames = {}
+    for table in tables:
+        stem = table.stem.removeprefix(f"{suite}-")
+        frames[stem] = table.frame[checked_rows(table.frame)]
+    module = _module(code)
+    text = "\n".join(line for _, line in read_lines(path))
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]  # what comes first is for writers
     for name, part in zip(parts[::2], parts[1::2], strict=True):
-        head, _, body = part.strip().partition("\n\n")
-        given = {key: value.strip() for key, _, value in (line.partition(":") for line in head.splitlines())}
-        if given.keys() != {*KEYS}:
-            raise UserError(f"{path}: {name}: the lines below its name are {', '.join(KEYS)}, then an empty one.")
-        with reading(f"{path}: {name}", "a finding", "docs/leaderboard.md describes findings."):
-            try:
-                if environment.compile_expression(given["when"], undefined_to_none=False)():
-                    linked = environment.from_string(body).render()
-                    result.shown.append(Finding(name, tuple(given["figure"].split()), linked))
-                else:
-                    result.untrue.append(f"{path}: {name} is left out, as this does not hold: {given['when']}")
-            except Missing:
-                result.waiting[name] = given["runs"]
+        keys, body = _keys_and_body(path, name, part)
+        claim = _claim(module, code, keys["claim"])
+        try:
+            numbers = claim(frames)
+        except AssertionError as error:
+            result.untrue.append(
+                f"{path}: {name} is left out, as this does not hold: {_asserted(error)}"
+            )
+        except (KeyError, IndexError):  # no such table or row yet
+            result.waiting[name] = keys["runs"]
+        except Exception as error:
+            raise UserError(
+                f"{code}: {keys['claim']}: {type(error).__name__}: {error}. Correct it."
+            ) from None
+        else:
+            figures = tuple(keys["figure"].split())
+            result.shown.append(Finding(name, figures, _filled(path, name, body, numbers)))
     return result
 
 
-def _functions(tables: Mapping[str, Table]) -> dict[str, Callable[..., Any]]:
-    """Findings call these. A table has its stem without the suite; the values of other columns choose a row."""
+def _keys_and_body(path: Path, name: str, part: str) -> tuple[dict[str, str], str]:
+    head, _, body = part.strip().partition("\n\n")
+    keys = {}
+    for line in head.splitlines():
+        key, _, value = line.partition(":")
+        keys[key] = value.strip()
+    if keys.keys() != set(KEYS):
+        raise UserError(
+            f"{path}: {name}: the lines below its name are {', '.join(KEYS)}, then an empty one."
+        )
+    return keys, body
 
-    def cells(stem: str, column: str, **where: Any) -> list[Cell]:
-        table = tables.get(stem) or Table(stem, "", [], [], [])
-        pairs = zip(table.rows, table.tasks, strict=True)
-        rows = [dict(zip(table.columns, row, strict=True)) | {"task": Cell(task)} for row, task in pairs]
-        rows = [row for row in rows if not (task := row["task"].text) or is_checked(task)]
-        kept = [row for row in rows if all(value in (row[key].text, row[key].order) for key, value in where.items())]
-        shown = [row[column] for row in kept if column in row and row[column].text]
-        if not shown:
-            raise Missing
-        return shown
 
-    def at(*names: str, **where: Any) -> Number:
-        cell = cells(*names, **where)[0]
-        return Number(cell.text, cell.order, cell.run)
+def _module(path: Path) -> ModuleType:
+    """The claims, by running the file."""
+    spec = importlib.util.spec_from_file_location("findings", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UserError(
+            f"{path}: no such file. It has the claims of the findings beside it: docs/leaderboard.md."
+        )
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UserError(f"{path}: {type(error).__name__}: {error}. Correct it.") from None
+    return module
 
-    def over(column: str) -> Callable[..., Number]:
-        return lambda task, ours="elmo", theirs=BASELINE: at("gains", column, task=task, encoder=ours, over=theirs)
 
-    return {
-        "at": at,
-        "every": lambda *names, **where: [cell.order for cell in cells(*names, **where)],
-        "score": lambda task, encoder="elmo": at("table1", encoder, task=task),
-        "gain": over("gain"),
-        "interval": over("95 %"),
-        "reduction": over(REDUCTION),
-        "verdict": lambda *names: over("verdict")(*names).value,
-        "paper_gain": over("the paper's gain"),
-        "paper_reduction": over(f"the paper's {REDUCTION}"),
-        "soon": lambda task, epoch, encoder="elmo": at("speed", f"epoch {epoch}", task=task, encoder=encoder),
-        "late": lambda task, encoder="elmo": at("speed", "end", task=task, encoder=encoder),
-        "points": lambda number: replace(number, text=f"{abs(number.value):.1f}"),
-        "share": lambda part, whole: f"{100 * part.value / whole.value:.0f} %",
-    }
+def _claim(module: ModuleType, code: Path, name: str) -> Claim:
+    claim = getattr(module, name, None)
+    if not callable(claim):
+        raise UserError(
+            f"{code}: has no function {name}, which its finding names. Write: def {name}(tables): …"
+        )
+    return claim
+
+
+def _asserted(error: AssertionError) -> str:
+    """The line of the assert that failed."""
+    return str(traceback.extract_tb(error.__traceback__)[-1].line).removeprefix("assert ")
+
+
+def _filled(path: Path, name: str, body: str, numbers: Mapping[str, str]) -> str:
+    """The text with its numbers."""
+
+    def number(placeholder: re.Match[str]) -> str:
+        if placeholder[1] not in numbers:
+            raise UserError(
+                f"{path}: {name}: {placeholder[0]} is not among the numbers that its claim returns."
+            )
+        return numbers[placeholder[1]]
+
+    return re.sub(r"\{(\w+)\}", number, body)

@@ -1,123 +1,230 @@
 """The headline of a page, and its picture: an encoder's gains with their parts, and the error reduction."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 
-from elmo_bench.reporting.canvas import INK, SURFACE, Drawing, lanes, look
-from elmo_bench.reporting.encoders import Picked, leading, parts, printed_reduction
-from elmo_bench.reporting.gains import Gain
-from elmo_bench.reporting.rows import BASELINE
-from elmo_bench.reporting.table import signed
+from elmo_bench.reporting.comparisons import MARKS
+from elmo_bench.reporting.figures import INK, SURFACE, Drawing, lanes, look
+from elmo_bench.reporting.formats import signed
+from elmo_bench.reporting.layouts.encoders import Pair, leading, papers_reduction, parts
+from elmo_bench.reporting.names import BASELINE, task_title
+from elmo_bench.reporting.tables import lines_of, present, with_gains
 from elmo_bench.spec.experiments import Experiment
 
-PROSE = {"elmo": "ELMo", BASELINE: "GloVe"}  # encoders in a sentence, where they are no names of columns
+# Encoders in a sentence, where they are no names of columns.
+PROSE = {"elmo": "ELMo", BASELINE: "GloVe"}
 OVER = PROSE[BASELINE]
 WEIGHTS = "encoder.weights"
+POINTS = {"textcoords": "offset points"}
+Gain = Mapping[str, Any]  # a system with its comparison, as a line of a frame
 
 
-def headline(name: str, picked: Sequence[Picked]) -> str:
-    """What the gains of an encoder show, in one sentence; a question if none was tested."""
-    gains = [(one.group, one.gains[name]) for one in picked if name in one.gains]
-    titles = [group.info.title for group, _ in gains]
-    called = [group.label() if titles.count(group.info.title) > 1 else group.info.title for group, _ in gains]
-    tested = [(gain.verdict, title, abs(gain.mean)) for title, (_, gain) in zip(called, gains, strict=True)]
-    small = any(one.rows[name].spec.settings.get(WEIGHTS) == "mini" for one in picked if name in one.rows)
-    said, plain = list[str](), name
-    name = "a small " * small + PROSE.get(name, name)
-    for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to"), ("tie", "", "")):
-        own = {title[0].lower() + title[1:]: mean for its, title, mean in tested if its == verdict}
-        where = _listed([*own], len({title for its, title, _ in tested if its}))
-        if own and does:
-            amount = " to ".join(dict.fromkeys(f"{mean:.1f}" for mean in (min(own.values()), max(own.values()))))
-            said.append(f"{name} {does} {amount} points {over} {OVER} on {where}")
-        elif own:
-            what = "no difference was shown"
-            said.append(f"on {where} {what}" if said else f"{what} between {name} and {OVER} on {where}")
-    sentence = f"{'; '.join(said)}." if said else f"what is {name} worth over {OVER}?"
-    return sentence if sentence.startswith(f"{plain} ") else f"{sentence[0].upper()}{sentence[1:]}"
+def gains_of(systems: pd.DataFrame, comparisons: pd.DataFrame, pair: Pair) -> pd.DataFrame:
+    """The systems of the first encoder of a pair that are compared with the second, in the order of tasks."""
+    ours, theirs = pair
+    tests = comparisons[(comparisons.our_name == ours) & (comparisons.their_name == theirs)]
+    table = with_gains(systems[systems.name == ours], tests)
+    return table[table.gain.notna()]
+
+
+def headline(name: str, gains: pd.DataFrame) -> str:
+    """What the gains of an encoder show, in one sentence; a question if none was tested.
+
+    gains: by task, with the columns of `gains_of`.
+    """
+    prose = PROSE.get(name, name)
+    if any(spec.settings.get(WEIGHTS) == "mini" for spec in gains.spec):
+        prose = f"a small {prose}"
+    titles = [task_title(task) for task in gains.task]
+    labels = []
+    for title, label in zip(titles, gains.title, strict=True):
+        labels.append(label if titles.count(title) > 1 else title)
+    table = gains.assign(label=[label[0].lower() + label[1:] for label in labels])
+    tested = table[table.verdict != ""].drop_duplicates("label", keep="last")
+    clauses = []
+    for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to")):
+        group = tested[tested.verdict == verdict]
+        if len(group):
+            where = _listed(list(group.label), len(tested))
+            clauses.append(
+                f"{prose} {does} {_amounts(group.gain.abs())} points {over} {OVER} on {where}"
+            )
+    ties = tested[tested.verdict == "tie"]
+    if len(ties):
+        where, what = _listed(list(ties.label), len(tested)), "no difference was shown"
+        clauses.append(
+            f"on {where} {what}" if clauses else f"{what} between {prose} and {OVER} on {where}"
+        )
+    sentence = f"{'; '.join(clauses)}." if clauses else f"what is {prose} worth over {OVER}?"
+    if sentence.startswith(f"{name} "):
+        return sentence
+    return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def _amounts(gains: pd.Series) -> str:
+    """The smallest and the largest; one of them if they are the same."""
+    return " to ".join(dict.fromkeys([f"{gains.min():.1f}", f"{gains.max():.1f}"]))
 
 
 def _listed(names: Sequence[str], count: int) -> str:
     """The names or, of many, their number."""
     if len(names) > 3:
         return f"{len(names)} of {count} tasks"
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def picture(experiment: Experiment, suite: str, picked: Sequence[Picked]) -> Drawing | None:
+def picture(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
+) -> Drawing | None:
     """Gains of one encoder with intervals, split into word vector and context; beside them the error reduction.
 
     A line a task; None without a converged gain. Gains that are not converged are in the table alone: a head that
     learned nothing would stretch the axis, and says nothing about an encoder.
     """
-    name = leading(experiment, picked)
-    whole, *split = parts(experiment, name).values()
-    compared = [one for one in picked if whole in one.tests]
-    drawn = {one: one.tests[whole] for one in compared if one.tests[whole].converged}
-    if not drawn:
+    name = leading(experiment, comparisons)
+    whole, *between = parts(experiment, name).values()
+    gains = gains_of(systems, comparisons, whole)
+    drawn = gains[gains.both_converged.eq(True)]
+    if drawn.empty:
         return None
-    halves = {one: [one.tests[pair] for pair in split] if {*split} <= one.tests.keys() else [] for one in drawn}
-    absent = ", ".join(one.group.label() for one in compared if one not in drawn)
+    halves = [gains_of(systems, comparisons, pair).set_index("basis") for pair in between]
+    lanes_ = [_Lane(line, halves, experiment, name) for line in lines_of(drawn)]
+    absent = ", ".join(gains[~gains.both_converged.eq(True)].title)
     left_out = f"not drawn, since not converged: {absent}" if absent else ""
-    title, colour = headline(name, [*drawn]), look([name])[name][0]
+    title = headline(name, drawn)
+    suite = systems.suite.iloc[0]
 
-    def paint(axes: Axes, *, phone: bool = False) -> None:
-        figure: Any = axes.figure
-        figure.get_layout_engine().set(w_pad=0.15)  # a browser's font may be wider
-        axes.remove()
-        ratios: Any = {"height_ratios": (1.3, 1)} if phone else {"width_ratios": (1.8, 1)}
-        left, right = figure.subplots(1 + phone, 2 - phone, sharey=True, **ratios)
-        left.set_ylim(len(drawn) - 0.45, -0.62)
-        for at, (one, gain) in enumerate(drawn.items()):
-            unsplit = f"not split: no run of {split[0][0]}" if split else ""
-            _bars(left, at, gain, halves[one], colour, word="word" if phone else "word vector", other=unsplit)
-            _share(right, at, "ours", gain.reduction or 0.0, colour=colour)
-            if name == experiment.encoder and (share := printed_reduction(experiment, one)) is not None:
-                _share(right, at, "paper", share, colour=INK)
-        shades, of_parts = "; pale: word vector, full: context" * bool(split), " (of the parts: table 1)" * bool(split)
-        below = f"points over {OVER} on test{shades}\nand the 95 % interval over seeds and items{of_parts}\n{left_out}"
-        left.set_xlabel(below.strip())
-        paper = "\n(the paper: on its data)" * (name == experiment.encoder)
-        right.set_xlabel(f"error reduction, % of {OVER}'s gap to 100{paper}")
-        for half in (left, right):
-            lanes(half, [fill(one.group.label(), 30) for one in drawn])
-            half.margins(x=0.12)
-            half.spines["left"].set_visible(False)
+    def paint(axes: Axes, phone: bool) -> None:
+        _paint(axes, lanes_, name, between=between, left_out=left_out, phone=phone)
 
-    said = [f"{one.group.label()} {signed(gain.mean, 1)} ({gain.said})" for one, gain in drawn.items()]
-    alt = f"{title} {'; '.join(said)}." + f" N{left_out[1:]}." * bool(left_out)
-    about, size = f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}", (13.0, 1.5 + 0.95 * len(drawn))
-    stem, message, tall = f"{suite}-gains", title.rstrip("."), (6.4, 3 + 1.7 * len(drawn))
-    narrow = Drawing(f"{stem}-phone", about, alt, partial(paint, phone=True), message=message, size=tall)
-    return Drawing(stem, about, alt, paint, message=message, size=size, narrow=narrow)
+    texts = [
+        f"{lane.gain['title']} {signed(lane.gain['gain'], 1)} ({lane.gain['conclusion']})"
+        for lane in lanes_
+    ]
+    alt = f"{title} {'; '.join(texts)}."
+    if left_out:
+        alt += f" N{left_out[1:]}."
+    return Drawing(
+        f"{suite}-gains",
+        f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}",
+        alt,
+        paint,
+        message=title.rstrip("."),
+        size=(13.0, 1.5 + 0.95 * len(lanes_)),
+        phone_size=(6.4, 3 + 1.7 * len(lanes_)),
+    )
 
 
-def _bars(axes: Axes, at: int, gain: Gain, halves: Sequence[Gain], colour: str, *, word: str, other: str) -> None:
+class _Lane:
+    """A task: the gain, its parts (none if one is missing), and the paper's error reduction."""
+
+    def __init__(
+        self,
+        gain: Gain,
+        halves: Sequence[pd.DataFrame],
+        experiment: Experiment,
+        name: str,
+    ) -> None:
+        basis = gain["basis"]
+        split = all(basis in half.index for half in halves)
+        self.gain = gain
+        self.halves = [half.loc[basis].to_dict() for half in halves] if split else []
+        self.papers_share = (
+            papers_reduction(experiment, gain["task"]) if name == experiment.encoder else None
+        )
+
+
+def _paint(
+    axes: Axes,
+    lanes_: Sequence[_Lane],
+    name: str,
+    *,
+    between: Sequence[Pair],
+    left_out: str,
+    phone: bool,
+) -> None:
+    """Gains on the left and error reductions on the right, or below each other."""
+    figure: Any = axes.figure
+    figure.get_layout_engine().set(w_pad=0.15)  # a browser's font may be wider
+    axes.remove()
+    if phone:
+        left, right = figure.subplots(2, 1, sharey=True, height_ratios=(1.3, 1))
+    else:
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.8, 1))
+    left.set_ylim(len(lanes_) - 0.45, -0.62)
+    colour = look([name])[name][0]
+    unsplit = f"not split: no run of {between[0][0]}" if between else ""
+    for at, lane in enumerate(lanes_):
+        _bars(
+            left,
+            at,
+            lane,
+            colour,
+            word="word" if phone else "word vector",
+            unsplit=unsplit,
+        )
+        _share(right, at, "ours", present(lane.gain["reduction"]) or 0.0, colour=colour)
+        if lane.papers_share is not None:
+            _share(right, at, "paper", lane.papers_share, colour=INK)
+    shades = "; pale: word vector, full: context" if between else ""
+    of_parts = " (of the parts: table 1)" if between else ""
+    below = f"points over {OVER} on test{shades}\nand the 95 % interval over seeds and items{of_parts}\n{left_out}"
+    left.set_xlabel(below.strip())
+    paper = (
+        "\n(the paper: on its data)"
+        if any(lane.papers_share is not None for lane in lanes_)
+        else ""
+    )
+    right.set_xlabel(f"error reduction, % of {OVER}'s gap to 100{paper}")
+    for half in (left, right):
+        lanes(half, [fill(lane.gain["title"], 30) for lane in lanes_])
+        half.margins(x=0.12)
+        half.spines["left"].set_visible(False)
+
+
+def _bars(axes: Axes, at: int, lane: _Lane, colour: str, *, word: str, unsplit: str) -> None:
     """A gain's parts in one lane, or in two if one of them is a loss; below them the gain with its interval."""
-    apart, start, below = (0.1 if halves and halves[0].mean * halves[1].mean < 0 else 0.0), 0.0, at + 0.3
-    for lane, part, alpha in zip((at - apart, at + apart), halves, (0.4, 1.0), strict=False):
-        axes.barh(lane, part.mean, 0.18 if apart else 0.34, left=start, color=colour, alpha=alpha)
-        start += part.mean
+    gain, halves = lane.gain, lane.halves
+    mean = gain["gain"]
+    apart = 0.1 if halves and halves[0]["gain"] * halves[1]["gain"] < 0 else 0.0
+    start, below = 0.0, at + 0.3
+    for y, half, alpha in zip((at - apart, at + apart), halves, (0.4, 1.0), strict=False):
+        axes.barh(
+            y,
+            half["gain"],
+            0.18 if apart else 0.34,
+            left=start,
+            color=colour,
+            alpha=alpha,
+        )
+        start += half["gain"]
     if not halves:
-        axes.barh(at, gain.mean, 0.34, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)
-    low, high = gain.difference.interval if gain.difference else (gain.mean, gain.mean)
+        axes.barh(at, mean, 0.34, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)
+    tested = gain["difference"] is not None
+    low, high = (gain["low"], gain["high"]) if tested else (mean, mean)
     axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
-    axes.plot(gain.mean, below, "d", color=INK, markersize=6)
-    named = zip(halves, (word, "context"), strict=False)
-    split = ", ".join(" ".join(filter(None, [signed(part.mean, 1), part.mark, name])) for part, name in named) or other
-    style: dict[str, Any] = {"textcoords": "offset points", "va": "center"}
-    axes.annotate(split, (max(0, gain.mean, *(part.mean for part in halves[:1])), at), (9, 0), **style)
-    said = f"{signed(gain.mean, 1)} {gain.mark} {gain.said}"
-    axes.annotate(said, (max(0, high), below), (9, 0), weight="bold", **style)
+    axes.plot(mean, below, "d", color=INK, markersize=6)
+    texts = [_half(half, name) for half, name in zip(halves, (word, "context"), strict=False)]
+    style: Any = {**POINTS, "va": "center"}
+    end = max(0, mean, *(half["gain"] for half in halves[:1]))
+    axes.annotate(", ".join(texts) or unsplit, (end, at), (9, 0), **style)
+    conclusion = f"{signed(mean, 1)} {MARKS[gain['verdict']]} {gain['conclusion']}"
+    axes.annotate(conclusion, (max(0, high), below), (9, 0), weight="bold", **style)
+
+
+def _half(half: Gain, name: str) -> str:
+    parts_ = (signed(half["gain"], 1), MARKS[half["verdict"]], name)
+    return " ".join(part for part in parts_ if part)
 
 
 def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None:
     """A mark with its name: ours a dot with the name above, the paper's a tick with the name below."""
     marker, size, side, up = ("o", 9, "bottom", 10) if name == "ours" else ("|", 16, "top", -10)
     axes.plot(share, at, marker, color=colour, markersize=size, markeredgewidth=2.4)
-    text = f"{name} {share:.1f}"
-    axes.annotate(text, (share, at), (0, up), textcoords="offset points", ha="center", va=side, color=colour)
+    style: Any = {**POINTS, "ha": "center", "va": side, "color": colour}
+    axes.annotate(f"{name} {share:.1f}", (share, at), (0, up), **style)

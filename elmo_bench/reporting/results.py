@@ -6,7 +6,7 @@ The logs have the schema Every Eval Ever 0.3.0: `eval.schema.json` of that packa
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,51 @@ import pandas as pd
 
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.include import include_given
-from elmo_bench.ledger import Record, check_exists, read_all
-from elmo_bench.reporting.gains import over_baseline
-from elmo_bench.reporting.rows import UNCHECKED, Row, is_checked, score_of, select
+from elmo_bench.ledger import check_exists, read_all
+from elmo_bench.reporting.frame import runs, shown, systems
+from elmo_bench.reporting.names import UNCHECKED
+from elmo_bench.reporting.pairs import over_baseline
+from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.run_spec import RunSpec, converged
 
 VERSION = "0.3.0"
+COLUMNS = [
+    *(
+        "suite",
+        "task",
+        "encoder",
+        "size",
+        "hash",
+        "seed",
+        "label",
+        "metric",
+        "dev",
+        "test",
+        "checked",
+        "gain",
+    ),
+    *("epochs", "best_epoch", "converged", "train", "dev_items", "test_items"),
+    *(
+        "minutes",
+        "cpu_seconds",
+        "tokens_per_second",
+        "peak_memory_mib",
+        "trainable",
+        "frozen",
+    ),
+    *(
+        "task_version",
+        "protocol",
+        "data",
+        "cpu",
+        "device",
+        "threads",
+        "precision",
+        "commit",
+        "torch",
+    ),
+    *("current", "created"),
+]
 US = "elmo-bench"  # the organisation, which a publisher replaces, and the first part of the names of models
 
 
@@ -54,67 +92,62 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     check_exists(Path(ledger))
     include_given([])
     read = read_all(Path(ledger), [suite] if suite else (), metrics=metric_of)
-    selection = select(read.records)
-    for problem in [*read.problems, *selection.unknown, *selection.notes]:
+    frame = runs(Path(ledger), read.records)
+    for problem in [*read.problems, *left_out(frame), *remarks(frame)]:
         warnings.warn(problem, stacklevel=2)
-    pairs, order = over_baseline(selection.rows), ["suite", "task", "encoder", "label", "seed", "hash"]
-    older = {row.newest["hash"] for row, _ in selection.superseded}
-    means = {row.newest["hash"]: base.summary("test").mean for row, base in pairs if base}
-    names = {row.newest["hash"]: row.name for row, _ in pairs}
-    runs = [_run(r, means.get(r["hash"]), names.get(r["hash"]), r["hash"] not in older) for r in read.records]
-    frame = pd.DataFrame(runs)
-    return frame.sort_values(order, ignore_index=True) if len(frame) else frame
+    frame["gain"] = frame.test - _baselines(frame)
+    options = [
+        {key: value for key, value in spec.changes.items() if key not in COLUMNS}
+        for spec in frame.spec
+    ]
+    changed = pd.DataFrame(options, index=frame.index, dtype=object)
+    table = pd.concat([frame[COLUMNS], changed], axis=1)
+    return table.sort_values(
+        ["suite", "task", "encoder", "label", "seed", "hash"], ignore_index=True
+    )
 
 
-def _run(record: Record, baseline: float | None, name: str | None, current: bool) -> dict[str, Any]:
-    spec, where, cost = RunSpec(**record["spec"]), record["environment"], record["cost"]
-    test, counts = score_of(record, "test"), record["data"]["counts"]
-    columns = {
-        **{"suite": spec.suite, "task": spec.task, "encoder": name or spec.encoder, "size": spec.size},
-        **{key: record[key] for key in ("hash", "seed")},  # type: ignore[literal-required]
-        "label": spec.label,
-        "metric": record["metric"],
-        "dev": score_of(record, "dev"),
-        "test": test,
-        "checked": is_checked(spec.task),
-        "gain": None if baseline is None else test - baseline,
-        "epochs": record["epochs"]["run"],
-        "best_epoch": record["epochs"]["best"],
-        "converged": converged(record),
-        **{"train": counts["train"], "dev_items": counts["dev"], "test_items": counts["test"]},
-        "minutes": cost["seconds"] / 60,
-        **{key: cost[key] for key in ("cpu_seconds", "tokens_per_second", "peak_memory_mib")},  # type: ignore[literal-required]
-        **record["parameters"],
-        **{"task_version": spec.settings.get("task.version"), "protocol": spec.protocol},
-        "data": str((spec.contents or {}).get("data", ""))[:12],
-        **{key: where[key] for key in ("cpu", "device", "threads", "precision", "commit")},  # type: ignore[literal-required]
-        "torch": where["packages"].get("torch"),
-        "current": current,
-        "created": record["created"],
-    }
-    return columns | {key: value for key, value in spec.changes.items() if key not in columns}
+def _baselines(frame: pd.DataFrame) -> pd.Series:
+    """For each run the mean test score of the baseline's seeds on the same data; missing without one."""
+    current = systems(shown(frame))
+    pairs = over_baseline(current)
+    means = pairs.set_index("ours").theirs.map(current.test_mean)
+    return frame.hash.map(means).astype(float)
 
 
-def write_logs(rows: Iterable[Row], path: Path) -> None:
-    """Write a line for each run of the rows. Raises UserError if the file cannot be written."""
-    lines = [json.dumps(log_of(row, record), ensure_ascii=False) + "\n" for row in rows for record in row.records]
+def write_logs(runs: pd.DataFrame, systems: pd.DataFrame, path: Path) -> None:
+    """Write a line for each run of these systems. Raises UserError if the file cannot be written."""
+    ordered = systems.sort_values(
+        ["suite", "task", "test_mean", "run_label", "hash"],
+        ascending=[True, True, False, True, True],
+    )
+    lines = []
+    for run_hash in ordered.hash:
+        for run in runs[runs.hash == run_hash].sort_values("seed").itertuples():
+            lines.append(json.dumps(log_of(run), ensure_ascii=False) + "\n")
     with atomic_write(path, "w") as file:
         file.writelines(lines)
 
 
-def log_of(row: Row, record: Record) -> dict[str, Any]:
-    """The evaluation log of one run of a row.
+def log_of(run: Any) -> dict[str, Any]:
+    """The evaluation log of a run, a row of the frame of runs.
 
     It has every percentage on test as a result. Times are seconds since 1970, as text.
     """
-    spec, code, main = row.spec, record["environment"], record["metric"]
-    named = ", ".join([row.name, *(f"{key}={value}" for key, value in row.changes.items())])  # fractions, too
+    spec, packages = run.spec, run.environment["packages"]
+    changes = [f"{key}={value}" for key, value in spec.changes.items()]  # fractions, too
+    named = ", ".join([run.encoder, *changes])
     model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', named)}"
-    data, time = f"{US}-{spec.suite}-{spec.task}", str(int(datetime.fromisoformat(record["created"]).timestamp()))
-    identity = f"{data}/{model}/{time}/{UUID(record['attempt'])}"
-    dev, test = (record["scores"][split]["overall"] for split in ("dev", "test"))
-    unchecked = {} if row.checked else {"scores": UNCHECKED}
-    percentages = [name for name, score in test.items() if isinstance(score, float) and 0 <= score <= 100]
+    data = f"{US}-{spec.suite}-{spec.task}"
+    time = str(int(datetime.fromisoformat(run.created).timestamp()))
+    identity = f"{data}/{model}/{time}/{UUID(run.attempt)}"
+    contents = {key: value for key, value in (spec.contents or {}).items() if key != "data"}
+    dev, test = (run.scores[split]["overall"] for split in ("dev", "test"))
+    unchecked = {} if run.checked else {"scores": UNCHECKED}
+    counts = {"train": run.train, "dev": run.dev_items, "test": run.test_items}
+    percentages = [
+        name for name, score in test.items() if isinstance(score, float) and 0 <= score <= 100
+    ]
     return {
         "schema_version": VERSION,
         "evaluation_id": identity,
@@ -127,8 +160,8 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
         },
         "eval_library": {
             "name": US,
-            "version": code["packages"].get(US, "unknown"),
-            "additional_details": _texts({"commit": code["commit"], "basis": row.basis.version}) | unchecked,
+            "version": packages.get(US, "unknown"),
+            "additional_details": _texts({"commit": run.commit, "basis": run.version} | unchecked),
         },
         "model_info": {
             "name": named,
@@ -136,8 +169,8 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
             "additional_details": {
                 "deployment_type": "self_deployed",
                 "model_availability": "unknown",
-                **_texts(record["parameters"]),
-                **_texts(spec.settings | {key: value for key, value in (spec.contents or {}).items() if key != "data"}),
+                **_texts({"trainable": run.trainable, "frozen": run.frozen}),
+                **_texts(spec.settings | contents),
             },
         },
         "evaluation_results": [
@@ -147,9 +180,7 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
                 "source_data": {
                     "dataset_name": data,
                     "source_type": "other",
-                    "additional_details": _texts(
-                        {"digest": row.basis.data, "split": "test", **record["data"]["counts"]}
-                    ),
+                    "additional_details": _texts({"digest": run.data, "split": "test", **counts}),
                 },
                 "metric_config": {
                     **dict.fromkeys(("metric_id", "metric_name", "metric_kind"), name),
@@ -159,17 +190,25 @@ def log_of(row: Row, record: Record) -> dict[str, Any]:
                     "min_score": 0,
                     "max_score": 100,
                 },
-                "score_details": {"score": test[name], "details": _texts({"dev": dev.get(name)}) | unchecked},
+                "score_details": {
+                    "score": test[name],
+                    "details": _texts({"dev": dev.get(name)} | unchecked),
+                },
                 "generation_config": {
-                    "generation_args": {"execution_command": spec.command(record["seed"])},
-                    "additional_details": _texts({"seed": record["seed"], "hash": spec.hash, "size": spec.size}),
+                    "generation_args": {"execution_command": spec.command(run.seed)},
+                    "additional_details": _texts(
+                        {"seed": run.seed, "hash": spec.hash, "size": spec.size}
+                    ),
                 },
             }
-            for name in dict.fromkeys([main, *percentages])
+            for name in dict.fromkeys([run.metric, *percentages])
         ],
     }
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """The schema wants all details as text."""
-    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
+    return {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in values.items()
+    }

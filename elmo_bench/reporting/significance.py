@@ -100,7 +100,9 @@ class Difference:
     @property
     def p(self) -> float:
         """Two-sided."""
-        from scipy.special import stdtr  # scipy.stats has the same functions, and takes 50 MiB more
+        from scipy.special import (
+            stdtr,  # scipy.stats has the same functions, and takes 50 MiB more
+        )
 
         if not self.error:
             return 1.0 if self.mean == 0 else 0.0

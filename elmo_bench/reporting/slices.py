@@ -1,18 +1,23 @@
 """Slices of test: each encoder on words that training or the static vectors lack, from the outcomes of its records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import Counts, columns, main_figure, units_of
-from elmo_bench.ledger import RunPaths, of_split, read_outcomes, slices_of
-from elmo_bench.reporting.gains import metric_for, over_baseline, tested
-from elmo_bench.reporting.groups import Group
-from elmo_bench.reporting.rows import BASELINE, Row
+from elmo_bench.base.metric import Counting, Counts, columns, main_figure, units_of
+from elmo_bench.ledger import of_split, read_outcomes, slices_of
+from elmo_bench.reporting.comparisons import ReadOutcomes, difference_of, scoring
+from elmo_bench.reporting.formats import number, seeds, signed, spread, words
+from elmo_bench.reporting.frame import rows_where
+from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.pairs import over_baseline
 from elmo_bench.reporting.significance import over_seeds, summarise
-from elmo_bench.reporting.table import ROW, Cell, Line, Table, interval, make_table, number, seeds, spread
+from elmo_bench.reporting.tables import Format, Line, Table, make_table, present
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
 
@@ -26,64 +31,149 @@ TITLES = {
     "vector": "every word has a static vector",
 }
 
-Slices = dict[str, dict[str, Counts]]  # of a row: by slice, by run
+
+class Sliced(NamedTuple):
+    """A system whose outcomes tell slices apart."""
+
+    system: Any
+    metric: Counting
+    slices: dict[str, dict[str, Counts]]  # by slice, by seed
 
 
-def made(suite: str, groups: Sequence[Group], ledger: Path) -> list[Table]:
+def slices(
+    systems: pd.DataFrame, runs: pd.DataFrame, read: ReadOutcomes = read_outcomes
+) -> list[Table]:
     """A row for each task, slice and encoder; none without slices.
 
-    Only runs that compare encoders on all of the data. A note names each file that cannot be read.
+    Only systems that compare encoders on all of the data. A note names each file that cannot be read.
     """
     notes: list[str] = []
-    comparing = [group for group in groups if not group.basis.fraction and not group.basis.labels]
-    sliced = [(group, own) for group in comparing if (own := _sliced(group, ledger, notes))]
-    lines = [line for group, own in sliced for name in TITLES for line in _lines(group, own, name)]
-    return [make_table(f"{suite}-slices", f"Slices of test, suite {suite}", lines, notes=notes)] if lines else []
+    rows: list[dict[str, Any]] = []
+    comparing = systems[
+        (systems.fraction == "") & (systems.labels == "") & (systems.variation == "")
+    ]
+    comparing = rows_where(comparing, (VECTORS not in spec.changes for spec in comparing.spec))
+    position = Experiment.load(MAIN).position
+    for _, group in comparing.groupby("basis", sort=False):
+        ordered = group.sort_values(
+            "encoder_label", key=lambda names: names.map(position), kind="stable"
+        )
+        sliced = _sliced(ordered, runs, read, notes)
+        baselines = over_baseline(ordered)
+        for name in TITLES:
+            rows.extend(
+                _rows(
+                    name,
+                    sliced,
+                    dict(zip(baselines.ours, baselines.theirs, strict=True)),
+                )
+            )
+    if not rows:
+        return []
+    suite = systems.suite.iloc[0]
+    formats = [
+        words("task", "heading"),
+        words("slice", "slice"),
+        number("share", "slice_share", ".1f", suffix=" %"),
+        words("encoder", "run_label"),
+        seeds(),
+        spread("score", "score", count="score_n", mark="mark"),
+        number(f"gain over {BASELINE}", "gain", "+.2f"),
+        Format("95 %", _interval, {"low": "low", "high": "high", "": "too_few"}),
+    ]
+    frame = pd.DataFrame(rows)
+    return [
+        make_table(
+            f"{suite}-slices",
+            f"Slices of test, suite {suite}",
+            frame,
+            formats,
+            notes=notes,
+        )
+    ]
 
 
-def _sliced(group: Group, ledger: Path, notes: list[str]) -> list[tuple[Row, Slices]]:
-    """The rows of a group that have slices, in the main experiment's order."""
-    rows = [row for row in group.rows if not row.variation and VECTORS not in row.changes]
-    rows.sort(key=lambda row: Experiment.load(MAIN).position(row.encoder))
+def _interval(line: Line) -> str:
+    if present(line["low"]) is None:
+        return present(line["too_few"]) or ""
+    return f"{signed(line['low'])} … {signed(line['high'])}"
+
+
+def _sliced(
+    group: pd.DataFrame, runs: pd.DataFrame, read: ReadOutcomes, notes: list[str]
+) -> list[Sliced]:
+    """The systems of a group that have slices; adds a note for a file that cannot be read."""
     sliced = []
-    for row in rows:
-        slices = Slices()
+    for system in group.itertuples():
         try:
-            metric = metric_for(row)
-            for path in (RunPaths.of(ledger, record) for record in row.records):
-                stored = read_outcomes(path)
-                own = {name: part for name, part in slices_of(stored, "test").items() if units_of(metric, part)}
-                for name, part in (own | ({WHOLE: of_split(stored, "test")} if own else {})).items():
-                    slices.setdefault(name, {})[str(path.record)] = part
+            metric = scoring(system.task)
+            of_system = runs[runs.hash == system.hash].sort_values("seed")
+            by_slice = _slices(
+                [read(paths) for paths in of_system.paths], list(of_system.seed), metric
+            )
         except UserError as error:
-            notes.append(f"Left out: {str(error).replace(f'{ledger}/', '')}")
-        else:
-            sliced += [(row, slices)] if slices else []
+            notes.append(f"Left out: {str(error).replace(f'{system.paths.ledger}/', '')}")
+            continue
+        if by_slice:
+            sliced.append(Sliced(system, metric, by_slice))
     return sliced
 
 
-def _lines(group: Group, sliced: Sequence[tuple[Row, Slices]], name: str) -> Iterator[Line]:
-    """One for each row that has this slice."""
-    slices, metric = {row.anchor: own for row, own in sliced}, metric_for(sliced[0][0])
-    score = main_figure(metric)
-    for row, baseline in over_baseline([row for row, own in sliced if name in own]):
-        ours, theirs = slices[row.anchor][name], slices[baseline.anchor][name] if baseline else {}
-        scores, other = (
-            [float(score(columns(metric, counts).sum(axis=0))) for counts in arm.values()] for arm in (ours, theirs)
-        )
-        varied = [over_seeds(scores), over_seeds(other)]
-        gold, whole = (units_of(metric, next(iter(slices[row.anchor][part].values()))) for part in (name, WHOLE))
-        bounds = Cell("too few") if theirs and gold < FEWEST else None
-        with suppress(UserError):  # a single seed, other units, too few of them
-            bounds = bounds or (interval(tested(ours, theirs, metric, varied).interval) if theirs else None)
-        yield {
-            ROW: row,
-            "task": group.heading,
-            "slice": TITLES[name],
-            "share": number(100 * gold / whole if whole else None, ".1f", suffix=" %"),
-            "encoder": row.label,
-            "seeds": seeds(row),
-            "score": spread(summarise(scores), mark=row.mark),
-            f"gain over {BASELINE}": number(fmean(scores) - fmean(other) if other else None, "+.2f"),
-            "95 %": bounds,
+def _slices(
+    stored: list[dict[str, np.ndarray]], seeds_: list[int], metric: Counting
+) -> dict[str, dict[str, Counts]]:
+    """The outcomes of runs on test, by slice with a gold unit and by seed; with WHOLE if there is one."""
+    by_slice: dict[str, dict[str, Counts]] = {}
+    for outcomes, seed in zip(stored, seeds_, strict=True):
+        parts = {
+            name: part
+            for name, part in slices_of(outcomes, "test").items()
+            if units_of(metric, part)
         }
+        if parts:
+            parts[WHOLE] = of_split(outcomes, "test")
+        for name, part in parts.items():
+            by_slice.setdefault(name, {})[f"seed {seed}"] = part
+    return by_slice
+
+
+def _scores(outcomes: Mapping[str, Counts], metric: Counting) -> list[float]:
+    """The main score of each run."""
+    score = main_figure(metric)
+    return [float(score(columns(metric, counts).sum(axis=0))) for counts in outcomes.values()]
+
+
+def _rows(name: str, sliced: list[Sliced], baselines: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A row for each system that has this slice."""
+    having = {one.system.hash: one for one in sliced if name in one.slices}
+    rows = []
+    for run_hash, one in having.items():
+        system, metric = one.system, one.metric
+        outcomes = one.slices[name]
+        scores = _scores(outcomes, metric)
+        gold, whole = (
+            units_of(metric, next(iter(one.slices[part].values()))) for part in (name, WHOLE)
+        )
+        summary = summarise(scores)
+        row = system._asdict() | {
+            "slice": TITLES[name],
+            "slice_share": 100 * gold / whole if whole else None,
+            "score_mean": summary.mean,
+            "score_sd": summary.sd,
+            "score_n": summary.n,
+        }
+        row |= {"gain": None, "low": None, "high": None, "too_few": None}
+        baseline = having.get(baselines.get(run_hash, ""))
+        if baseline:
+            theirs = baseline.slices[name]
+            their_scores = _scores(theirs, metric)
+            row["gain"] = fmean(scores) - fmean(their_scores)
+            if gold < FEWEST:
+                row["too_few"] = "too few"
+            else:
+                with suppress(UserError):  # a single seed, other units, too few of them
+                    variances = [over_seeds(scores), over_seeds(their_scores)]
+                    tested = difference_of((outcomes, theirs), variances, metric)
+                    row["low"], row["high"] = tested.interval
+        rows.append(row)
+    return rows

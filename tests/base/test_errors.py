@@ -10,9 +10,9 @@ from elmo_bench.base.notes import note
 from elmo_bench.cli import run
 from elmo_bench.encoders.static import NUMBERED
 from elmo_bench.pretraining.trainer import command_line
-from elmo_bench.reporting.canvas import Drawing
+from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.findings import Finding
-from elmo_bench.reporting.page import inline, literal
+from elmo_bench.reporting.pages import inline, literal
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.settings import name_of
 from elmo_bench.tasks.coref.conll import _BEGIN as BEGIN
@@ -23,7 +23,7 @@ from elmo_bench.text.sentences import sentences
 
 def inline_text(text):
     """A drawing with this text, as the page has it."""
-    drawing = Drawing("x", "", "", lambda axes: None, size=(1, 1))
+    drawing = Drawing("x", "", "", lambda axes, phone: None, size=(1, 1))
     drawing.__dict__["_files"] = (f"<svg>{text}</svg>", b"")
     return inline(drawing)
 

@@ -10,7 +10,8 @@ import pytest
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import read_all
-from elmo_bench.reporting.rows import select
+from elmo_bench.reporting.frame import runs as frame_of
+from elmo_bench.reporting.remarks import remarks
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
@@ -77,7 +78,7 @@ def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tm
     first, second = read_all(runs).records
     assert first["environment"]["code"].keys() == {"encoder"}
     assert first["environment"]["code"] == second["environment"]["code"]
-    assert select([first, second]).notes == []
+    assert remarks(frame_of(runs, [first, second])) == []
     made(2, ENCODER.replace("float(len(word))", "2 * float(len(word))"))
     assert "already in the ledger, with other code than its folder has now (" in made(0, ENCODER + "# another\n")
     assert len({record["hash"] for record in read_all(runs).records}) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, read_record, run_hash, run_lock, write_record
-from elmo_bench.reporting.console import rows
+from elmo_bench.reporting.published import published
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, make_record
@@ -135,7 +135,7 @@ def test_a_mistake_is_one_line(options, said, refused):
 
 def test_time_without_a_run_of_ones_own_is_that_of_the_published_run(tmp_path, capsys):
     assert main(["status", "task=ner", "encoder=glove", f"ledger={tmp_path / 'runs'}"]) == 0
-    [row] = [row for row in rows().values() if (row.task, row.encoder, row.label) == ("ner", "glove", "")]
+    [row] = [row for row in published().values() if (row.task, row.encoder, row.label) == ("ner", "glove", "")]
     assert f"1 run: 1 missing; about {round(row.minutes)} min left" in capsys.readouterr().out
 
 

@@ -139,11 +139,6 @@ def of_items(
     write_record(RunPaths.of(ledger, record), record, outcomes)
 
 
-def texts(table: Any) -> list[dict[str, str]]:
-    """What people read of a table: {heading: text} of each row."""
-    return [dict(zip(table.columns, (cell.text for cell in row), strict=True)) for row in table.rows]
-
-
 def stuck(ledger: Path, *run: Any, **options: Any) -> None:
     """Write one run, as `add`, that learned nothing: the same dev score after every epoch."""
     record = add(ledger, *run, **options)

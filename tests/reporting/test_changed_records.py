@@ -11,7 +11,7 @@ import pytest
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, run_hash, write_record
-from elmo_bench.reporting.rows import UNCHECKED
+from elmo_bench.reporting.names import UNCHECKED
 from elmo_bench.spec.run_spec import _composed
 from tests.reporting.ledgers import fill
 from tests.runs import ROOT, small
@@ -190,20 +190,30 @@ def not_installed(ledger, tmp_path, monkeypatch):
 
 
 FINDING = """## {name}
-when: gain('{task}').value > 0
+claim: {task}
 figure: open-gains
 runs: elmo-bench sweep
 
-**It gains {{{{ gain('{task}') }}}}.**
+**It gains {{gain}}.**
+"""
+CLAIM = """
+def {task}(tables):
+    gains = tables["gains"].set_index("task")
+    row = gains.loc["{task}"]
+    assert row.gain > 0
+    return {{"gain": f"{{row.gain:.2f}}"}}
 """
 
 
 def test_what_nobody_here_can_check_says_so_wherever_it_is_shown(not_installed, tmp_path, capsys):
     ledger, out = not_installed, tmp_path / "page"
     out.mkdir()
-    text = "\n".join(FINDING.format(name=name, task=task) for name, task in (("Here", "ner"), ("There", "elsewhere")))
+    findings = {"Here": "ner", "There": "elsewhere"}
+    text = "\n".join(FINDING.format(name=name, task=task) for name, task in findings.items())
     (out / "FINDINGS-open.md").write_text(text)
-    options = ["--ledger", str(ledger), "--out", str(out), "--every-eval-ever", str(tmp_path / "logs"), "--published",
+    claims = "\n".join(CLAIM.format(task=task) for task in findings.values())
+    (out / "findings_open.py").write_text(claims)
+    options = ["--ledger", str(ledger), "--out", str(out), "--findings", str(out), "--every-eval-ever", str(tmp_path / "logs"), "--published",
                str(tmp_path / "published")]  # fmt: skip
     assert main(["report", *options]) == 0
     page = (out / "README.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.cli.compare import _power
+from elmo_bench.cli.compare import power
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
 from elmo_bench.reporting.significance import Difference, Variance, holm
 from tests.reporting.ledgers import add, fill
@@ -97,7 +97,7 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
 
 def test_twice_the_points_are_four_times_the_items_and_seeds():
     tested = SimpleNamespace(error=1.0, detectable=4.0, items=SimpleNamespace(df=99))
-    [line] = _power([SimpleNamespace(difference=tested)])
+    [line] = power([tested])
     assert "about 400 of them and 4 times as many seeds" in line
 
 
@@ -116,8 +116,7 @@ def test_p_of_two_tasks_is_adjusted_for_both(tmp_path, capsys):
 
 
 def test_runs_that_differ_on_no_item_say_nothing_of_what_data_can_show():
-    same = SimpleNamespace(difference=Difference(0.0, (), Variance(0.0, 15)))
-    assert _power([same]) == []
+    assert power([Difference(0.0, (), Variance(0.0, 15))]) == []
 
 
 def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):

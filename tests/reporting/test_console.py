@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.ledger import run_hash
-from elmo_bench.reporting import console
-from elmo_bench.reporting.console import Row, ending, overviews
+from elmo_bench.reporting import published as published_runs
+from elmo_bench.reporting.console import ending, overviews
+from elmo_bench.reporting.published import Published
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import make_record
@@ -58,16 +59,16 @@ def publish(tmp_path, monkeypatch):
     def publish(*rows):
         path = tmp_path / "published.json"
         path.write_text(json.dumps([row._asdict() for row in rows]), encoding="utf-8")
-        monkeypatch.setattr(console, "FILE", path)
-        console.rows.cache_clear()
+        monkeypatch.setattr(published_runs, "FILE", path)
+        published_runs.published.cache_clear()
 
     yield publish
-    console.rows.cache_clear()
+    published_runs.published.cache_clear()
 
 
 def row(encoder, mean, hash_="0" * 12, **changes):
     seeds = {"0": {"test": mean, "dev": 50.0, "processor": "another"}}
-    return Row("open", "ner", encoder, "cpu", hash_, "", "d1", mean, 0.5, 3.0, seeds)._replace(**changes)
+    return Published("open", "ner", encoder, "cpu", hash_, "", "d1", mean, 0.5, 3.0, seeds)._replace(**changes)
 
 
 def run(*options, test=50.0):

@@ -1,18 +1,19 @@
 """Runs in which nothing is drawn: one record tells all, and it is tested although it has a single seed."""
 
+from math import isnan
 from types import SimpleNamespace
 
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting import variants
+from elmo_bench.reporting.frame import summary
 from elmo_bench.reporting.significance import CERTAIN
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.prepare import Frozen, _check_draws
-from elmo_bench.spec.experiments import Experiment
-from tests.reporting.ledgers import add, spec_of, texts
+from tests.reporting.frames import compare_in, systems_in, tables_in, texts
+from tests.reporting.ledgers import add, spec_of
 
-LAYERS = Experiment.load("layers")
+LAYER = "{}, mix=layer, mix.gamma=false, mix.layer={}"
 
 
 def layer(ledger, encoder, number, *seeds, lift=0.0):
@@ -43,39 +44,36 @@ def test_a_sweep_makes_one_seed_of_it():
     assert seeds == [("random_only", 3), ("random_only", 4), ("bert_mini_only", 3), ("elmo_only", 3)]
 
 
-def test_two_single_records_are_tested_and_shown_without_a_deviation(tmp_path, compared):
+def test_two_single_records_are_tested_and_shown_without_a_deviation(tmp_path):
     layer(tmp_path, "elmo_only", 0, 0)
     layer(tmp_path, "elmo_only", 1, 0, lift=0.3)
-    rows, gain = compared()
-    lower, upper = sorted((row for group in rows for row in group.rows), key=lambda row: row.summary("test").mean)
-    tested = gain(upper, lower)
+    tested = compare_in(tmp_path, LAYER.format("elmo_only", 1), LAYER.format("elmo_only", 0))
     assert tested.verdict == "ahead" and tested.untested == ""
     assert tested.difference.seeds == (CERTAIN, CERTAIN)
     assert tested.difference.error == pytest.approx(tested.difference.items.value**0.5)
-    [table] = variants.made(LAYERS, "open", rows, gain)[0]
+    [table] = tables_in(tmp_path, "layers")
     [_, shown] = texts(table)
     assert shown["verdict"] == "▲ ahead"
     assert "±" not in shown["test F1"]
 
 
-def test_seeds_that_differ_by_rounding_are_no_deviation(tmp_path, compared):
+def test_seeds_that_differ_by_rounding_are_no_deviation(tmp_path):
     layer(tmp_path, "elmo_only", 0, 0, 1, 2)
-    [group], _ = compared()
-    assert group.rows[0].summary("test").sd is None
+    [system] = systems_in(tmp_path).itertuples()
+    assert isnan(system.test_sd) and isnan(system.dev_sd)
+    assert summary(system, "test").sd is None
 
 
-def test_a_drawn_network_keeps_its_deviation_and_needs_two_seeds(tmp_path, compared):
+def test_a_drawn_network_keeps_its_deviation_and_needs_two_seeds(tmp_path):
     layer(tmp_path, "elmo_only", 0, 0)
     layer(tmp_path, "random_only", 0, 0, lift=-0.2)
     layer(tmp_path, "random_only", 1, 0, 1, lift=-0.1)
-    [group], gain = compared()
-    by_label = {row.label: row for row in group.rows}
-    elmo = by_label["elmo_only, mix=layer, mix.gamma=false, mix.layer=0"]
-    single = by_label["random_only, mix=layer, mix.gamma=false, mix.layer=0"]
-    double = by_label["random_only, mix=layer, mix.gamma=false, mix.layer=1"]
-    assert gain(elmo, single).untested == "a single seed"
-    assert gain(elmo, double).verdict == "ahead"
-    assert double.summary("test").sd > 0
+    elmo, single = LAYER.format("elmo_only", 0), LAYER.format("random_only", 0)
+    double = LAYER.format("random_only", 1)
+    assert compare_in(tmp_path, elmo, single).untested == "a single seed"
+    assert compare_in(tmp_path, elmo, double).verdict == "ahead"
+    systems = systems_in(tmp_path).set_index("run_label")
+    assert systems.test_sd[double] > 0
 
 
 def test_an_encoder_that_draws_has_to_say_so():

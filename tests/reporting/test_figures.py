@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from elmo_bench.reporting import variants
-from elmo_bench.reporting.canvas import Drawing, chart, log_ticks, look
-from elmo_bench.reporting.curves import fractions
+from elmo_bench.reporting.charts import chart, log_ticks
+from elmo_bench.reporting.comparisons import compare
+from elmo_bench.reporting.figures import Drawing, look
+from elmo_bench.reporting.layouts.fractions import pairs
 from elmo_bench.spec.config import choices
-from elmo_bench.spec.experiments import Experiment
+from tests.reporting.frames import experiment_in, figures_in, runs_in, tables_in
 from tests.reporting.ledgers import fill, stuck, today
 
 
@@ -27,19 +28,16 @@ def figures(tmp_path_factory, board):
     return {figure.stem: figure for figure in board(ledger).figures}
 
 
-def test_the_tests_of_all_learning_curves_are_one_family(tmp_path, compared):
+def test_the_tests_of_all_learning_curves_are_one_family(tmp_path):
     for task in ("ner", "snli"):
         for fraction in (1.0, 0.1):
             fill(tmp_path, task, "glove elmo", seeds=3, train_fraction=fraction)
-    experiment = Experiment.load("figure1")
-    each, gain = compared()
-    families = []
-    for some in (each, [group for group in each if group.task == "snli"]):
-        tables, _ = fractions(experiment, "open", some, gain)
-        [table] = [table for table in tables if "-snli-" in table.stem]
-        at = table.columns.index("p (Holm)")
-        families.append([row[at].order for row in table.rows if row[at].text])
-    assert families[0] != families[1] and len(families[0]) == len(families[1]) == 2
+    systems, comparisons, experiment = experiment_in(tmp_path, "figure1")
+    snli = systems[systems.task == "snli"]
+    alone = compare(runs_in(tmp_path), pairs(snli, experiment))
+    both = comparisons[comparisons.ours.isin(snli.hash)]
+    assert list(both.ours) == list(alone.ours) and len(alone) == 2
+    assert list(both.p) == list(alone.p) and list(both.p_holm) != list(alone.p_holm)
 
 
 def test_long_names_are_whole(figures):
@@ -80,13 +78,13 @@ def test_gains_that_are_not_converged_are_not_drawn(tmp_path, board):
     assert "Named entities +" not in gains.alt
 
 
-def test_a_figure_of_variants_has_dots_in_a_band_and_says_how_many_differences_hold(tmp_path, compared):
+def test_a_figure_of_variants_has_dots_in_a_band_and_says_how_many_differences_hold(tmp_path):
     fill(tmp_path, "snli ner", "elmo", seeds=3)
     fill(tmp_path, "snli", "elmo", seeds=3, place="input", lift=-0.2)
     fill(tmp_path, "snli", "elmo", seeds=3, place="output")
     for seed in range(3):
         stuck(tmp_path, "ner", "elmo", seed, place="output")
-    tables, [figure] = variants.made(Experiment.load("table3"), "open", *compared())
+    tables, [figure] = tables_in(tmp_path, "table3"), figures_in(tmp_path, "table3")
     assert len(tables) == 2
     start = "Where the encoder enters: 1 of 2 differences from the task's own place held on dev; the largest is −"
     assert figure.message.startswith(start) and figure.message.endswith("points (input only; Inference)")
@@ -112,7 +110,7 @@ def test_names_at_the_ends_of_lines_do_not_overlap():
 def test_the_last_bits_of_a_coordinate_do_not_show():
     """They differ between processors, and a committed file is compared with what another machine draws."""
     first, second = (
-        Drawing("stem", "title", "alt", lambda axes: axes.plot([0, 1], [0, 1], "o-"), size=(width, 2.0))
+        Drawing("stem", "title", "alt", lambda axes, phone: axes.plot([0, 1], [0, 1], "o-"), size=(width, 2.0))
         for width in (3.0, 3.0 + 2**-40)
     )
     assert first.svg == second.svg

@@ -3,25 +3,36 @@
 import csv
 import io
 
+import pandas as pd
 import pytest
 
-from elmo_bench.reporting.significance import summarise
-from elmo_bench.reporting.table import Cell, make_table, number, spread, to_csv, to_latex, to_markdown
+from elmo_bench.reporting.formats import interval, number, p_value, spread, words
+from elmo_bench.reporting.pages import to_markdown
+from elmo_bench.reporting.render import to_csv, to_latex
+from elmo_bench.reporting.tables import make_table
 
 
 @pytest.fixture
 def table():
-    lines = [
-        {
-            "a|b": "x_y & 5 %",
-            "f1": spread(summarise([1.0, 2.0, 3.0]), mark="▲"),
-            "95 %": Cell("−1.50 … +2.25", {"low": -1.5, "high": 2.25}),
-            "p": Cell("< 0.001", {"": 0.0001}),
-            "empty": number(None),
-        },
-        {"a|b": "z", "f1": spread(summarise([-4.0])), "p": Cell("0.042", {"": 0.0421})},
+    frame = pd.DataFrame({
+        "name": ["x_y & 5 %", "z"],
+        "f1_mean": [2.0, -4.0],
+        "f1_sd": [1.0, None],
+        "f1_n": [3, 1],
+        "mark": ["▲", ""],
+        "low": [-1.5, None],
+        "high": [2.25, None],
+        "p": [0.0001, 0.0421],
+        "nothing": [None, None],
+    })  # fmt: skip
+    formats = [
+        words("a|b", "name"),
+        spread("f1", "f1", count="f1_n", mark="mark"),
+        interval(),
+        p_value("p", "p"),
+        number("empty", "nothing"),
     ]
-    return make_table("stem", "A title", lines, notes=["A note."])
+    return make_table("stem", "A title", frame, formats, notes=["A note."])
 
 
 def test_markdown(table):
@@ -51,8 +62,8 @@ def test_latex_is_booktabs_and_escaped(table):
 
 def test_names_from_records_are_neither_formulas_nor_headings():
     names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "a\n# heading"]
-    lines = [{"place": name, "=f": number(-1.5)} for name in names]
-    table = make_table("stem", "A title", lines)
+    frame = pd.DataFrame({"place": names, "f": -1.5})
+    table = make_table("stem", "A title", frame, [words("place", "place"), number("=f", "f")])
     head, *rows = csv.reader(io.StringIO(to_csv(table)))
     assert not any(cell.startswith(("=", "+", "@", "\t")) for row in [head, *rows] for cell in row)
     assert [row[0].removeprefix("'") for row in rows] == names and {row[1] for row in rows} == {"-1.5"}

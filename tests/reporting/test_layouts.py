@@ -1,41 +1,58 @@
 """The tables of each layout: which rows they have, and what each row is compared with."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from elmo_bench.reporting import curves, encoders, layers, variants
-from elmo_bench.reporting.groups import groups
-from elmo_bench.reporting.rows import Row
-from elmo_bench.spec.experiments import Experiment
-from elmo_bench.spec.run_spec import RunSpec
-from tests.reporting.ledgers import add, fill, full, texts
-
-TABLE1, FIGURE1, FIGURE2 = (Experiment.load(name) for name in ("table1", "figure1", "figure2"))
-
-
-def tables(name, own, gain):
-    return variants.made(Experiment.load(name), "open", own, gain)[0]
+from elmo_bench.base.errors import UserError
+from elmo_bench.reporting.frame import runs, systems
+from elmo_bench.reporting.layouts.fractions import needed
+from elmo_bench.reporting.layouts.weights import learned, mixes_of
+from elmo_bench.reporting.tables import layout_of
+from elmo_bench.spec.experiments import Experiment, experiments
+from tests.reporting.frames import (
+    board_of,
+    experiment_in,
+    figures_in,
+    orders,
+    sections_of,
+    tables_in,
+    texts,
+)
+from tests.reporting.ledgers import add, fill, full
 
 
 def first_column(table):
-    return [row[0].text for row in table.rows]
+    return [row[0] for row in table.texts()]
+
+
+def test_an_unknown_layout_is_refused_with_the_names_of_all():
+    experiment = replace(Experiment.load("table1"), layout="tabel")
+    with pytest.raises(
+        UserError, match=r"experiment table1: layout tabel is unknown\. Choose one of: encoders, fractions"
+    ):
+        layout_of(experiment)
+
+
+def test_every_experiment_that_ships_has_a_layout():
+    assert all(layout_of(Experiment.load(name)) for name in experiments())
 
 
 # Tasks by encoders
 
 
-def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, compared, board):
+def test_no_fraction_and_no_variation_among_the_encoders(tmp_path):
     for options in ({}, {"train_fraction": 0.1, "lift": 0.3}, {"max_train": 100, "lift": 0.3}):
         fill(tmp_path, "ner", "glove elmo", **options)
     add(tmp_path, "ner", "none", 0, train_fraction=0.1)
     add(tmp_path, "ner", "elmo_only", 0)
     add(tmp_path, "ner", "elmo", 0, mix="last", lift=0.3)
-    [shown] = texts(encoders.made(TABLE1, "open", *compared())[0][0])
+    [shown] = texts(tables_in(tmp_path, "table1")[0])
     assert list(shown) == ["task", "score", "glove", "elmo"]
-    whole, *parts = board(tmp_path).suites[0].sections[-1].tables
-    assert {row[0].text: row[-1].text for row in whole.rows} == {
+    whole, *parts = sections_of(board_of(tmp_path))["runs"].tables
+    assert {row[0]: row[-1] for row in whole.texts()} == {
         "elmo": "92.22 ± 0.10", "elmo, mix=last": "", "elmo_only": "", "glove": "90.15",
     }  # fmt: skip
     assert whole.title == "Named entities (ner), suite open: all runs on all of the data"
@@ -48,10 +65,10 @@ def test_no_fraction_and_no_variation_among_the_encoders(tmp_path, compared, boa
 
 
 @pytest.fixture(scope="module")
-def snli(tmp_path_factory, board):
+def snli(tmp_path_factory):
     folder = tmp_path_factory.mktemp("experiments")
     full(folder, tasks=("snli",), light=("snli",), seeds=1)
-    return {section.name: section.tables for section in board(folder).suites[0].sections}
+    return {name: section.tables for name, section in sections_of(board_of(folder)).items()}
 
 
 @pytest.mark.parametrize(
@@ -75,29 +92,29 @@ def test_variants_in_order_each_compared_with_its_reference(snli, name, rows, re
     assert [name for name, verdict in verdicts.items() if not verdict] == references
 
 
-def test_a_section_says_what_the_runs_took_that_it_shows_and_no_others(tmp_path, board):
+def test_a_section_says_what_the_runs_took_that_it_shows_and_no_others(tmp_path):
     full(tmp_path, tasks=("snli", "ner"), light=("snli",), seeds=1)
-    sections = {section.name: section for section in board(tmp_path).suites[0].sections}
+    sections = sections_of(board_of(tmp_path))
     for name in ("table2", "table3", "ablation_inputs", "gamma", "regularisation", "figure1"):
         [table] = sections[name].tables
-        assert sections[name].spent.startswith(f"{len(table.rows)} runs took ")
+        assert sections[name].spent.startswith(f"{len(table.lines)} runs took ")
     assert sections["table1"].spent.startswith("9 runs took ")  # 4 encoders on 2 tasks, and another on one
 
 
 def test_the_papers_figures_are_in_a_column_headed_with_their_data(snli):
     [table] = snli["table2"]
     assert table.columns[-1].startswith("paper: SNLI dev (other data")
-    assert [row[-1].text for row in table.rows] == ["88.1", "89.1", "89.3", "89.5"]
+    assert [row[-1] for row in table.texts()] == ["88.1", "89.1", "89.3", "89.5"]
     assert not any(column.startswith("paper") for column in snli["gamma"][0].columns)
 
 
 @pytest.mark.parametrize("other", ["mybert", "elmo_only"])
-def test_every_encoder_takes_elmos_position_and_has_no_figures_of_the_paper(tmp_path, compared, other):
+def test_every_encoder_takes_elmos_position_and_has_no_figures_of_the_paper(tmp_path, other):
     for options in ({}, {"mix": "last"}):
         fill(tmp_path, "snli", f"{other} elmo", **options)
     add(tmp_path, "snli", "glove", 0)
-    [table] = tables("table2", *compared())
-    assert {row[0].text: row[-1].text for row in table.rows} == {
+    [table] = tables_in(tmp_path, "table2")
+    assert {row[0]: row[-1] for row in table.texts()} == {
         "baseline: static vectors": "88.1",
         "elmo: last layer only": "89.1",
         f"{other}: last layer only": "",
@@ -106,21 +123,19 @@ def test_every_encoder_takes_elmos_position_and_has_no_figures_of_the_paper(tmp_
     }
 
 
-def test_a_fraction_of_the_data_has_its_own_table_and_baseline(tmp_path, compared):
+def test_a_fraction_of_the_data_has_its_own_table_and_baseline(tmp_path):
     for options in ({}, {"train_fraction": 0.3}):
         add(tmp_path, "srl", "glove", 0, **options)
         for mix in ({}, {"mix": "last"}):
             add(tmp_path, "srl", "elmo", 0, **options, **mix)
-    whole, part = tables("table2", *compared())
+    whole, part = tables_in(tmp_path, "table2")
     assert whole.title == "Which layers: Semantic roles (srl), suite open"
     assert part.title.startswith("Which layers: Semantic roles (srl, 30 % of the training data, ")
     for table in (whole, part):
-        baseline, *others = table.rows
-        for score, gain in ((1, "dev gain over glove"), (2, "test gain")):
-            assert [row[table.columns.index(gain)].order for row in others] == pytest.approx(
-                [row[score].order - baseline[score].order for row in others]
-            )
-    assert whole.rows[0][2].text != part.rows[0][2].text
+        baseline, *others = orders(table)
+        for score, gain in (("dev F1", "dev gain over glove"), ("test F1", "test gain")):
+            assert [row[gain] for row in others] == pytest.approx([row[score] - baseline[score] for row in others])
+    assert whole.texts()[0][2] != part.texts()[0][2]
 
 
 # Less training data
@@ -138,37 +153,37 @@ def test_a_fraction_of_the_data_has_its_own_table_and_baseline(tmp_path, compare
 )
 def test_needed(score, need):
     """The baseline scores 10, 20, 40 with 1, 10, 100 % of the data."""
-    points = pd.DataFrame({"encoder": "glove", "share": [0.01, 0.1, 1.0], "score": [10.0, 20.0, 40.0]})
-    assert curves.needed(score, points) == need
+    points = pd.DataFrame({"encoder_label": "glove", "share": [0.01, 0.1, 1.0], "test_mean": [10.0, 20.0, 40.0]})
+    assert needed(score, points) == need
 
 
-def test_a_table_of_fractions_has_each_of_them(tmp_path, compared):
+def test_a_table_of_fractions_has_each_of_them(tmp_path):
     for options in ({}, {"train_fraction": 0.1}, {"train_fraction": 0.01}):
         fill(tmp_path, "sst5", "glove elmo", **options)
     fill(tmp_path, "ner", "glove elmo")
     add(tmp_path, "sst5", "elmo", 0, place="input", train_fraction=0.1)  # differs in more than its data
-    [table], figures = curves.fractions(FIGURE1, "open", *compared())
+    [table], figures = tables_in(tmp_path, "figure1"), figures_in(tmp_path, "figure1")
     assert table.stem == "open-sst5-figure1"
-    assert [[cell.text for cell in row][:3] for row in table.rows] == [
+    assert [row[:3] for row in table.texts()] == [
         ["1 %", "936", "elmo"], ["1 %", "936", "glove"], ["10 %", "9,357", "elmo"], ["10 %", "9,357", "glove"],
         ["100 %", "93,567", "elmo"], ["100 %", "93,567", "glove"],
     ]  # fmt: skip
     assert any(note.startswith("Tests on a fraction are paired by seed and by item") for note in table.notes)
     assert [bool(line["verdict"]) for line in texts(table)] == [True, False] * 3
-    needs = [row[table.columns.index("glove needs")] for row in table.rows[::2]]
-    assert [cell.text.startswith(">") for cell in needs] == [False, True, True]
-    assert 0.01 < needs[0].order < needs[1].order == needs[2].order == 1  # sorted by share, with and without a bound
+    assert [line["glove needs"].startswith(">") for line in texts(table)[::2]] == [False, True, True]
+    needs = [line["glove needs"] for line in orders(table)[::2]]
+    assert 0.01 < needs[0] < needs[1] == needs[2] == 1  # sorted by share, with and without a bound
     assert [figure.stem for figure in figures] == ["open-sst5-figure1"]
-    low, high = (row[table.columns.index("test accuracy")].order for row in table.rows[1::-1])
+    low, high = (line["test accuracy"] for line in orders(table)[1::-1])
     assert f"elmo gains {high - low:.1f} points with 1 %, " in figures[0].message
 
 
-def test_the_heading_of_learning_curves_leaves_out_a_share_with_a_tie(tmp_path, compared):
+def test_the_heading_of_learning_curves_leaves_out_a_share_with_a_tie(tmp_path):
     fill(tmp_path, "sst5", "glove", 3, train_fraction=0.01)
     fill(tmp_path, "sst5", "elmo", 3, train_fraction=0.01, lift=-0.1)  # about what it gains there
     for options in ({"train_fraction": 0.1}, {}):
         fill(tmp_path, "sst5", "glove elmo", 3, **options)
-    [table], [figure] = curves.fractions(FIGURE1, "open", *compared())
+    [table], [figure] = tables_in(tmp_path, "figure1"), figures_in(tmp_path, "figure1")
     assert texts(table)[0]["verdict"].startswith("= tie")
     assert re.search(r"elmo gains [\d.]+ points with 10 %, [\d.]+ points with 100 % ", figure.message)
 
@@ -176,25 +191,31 @@ def test_the_heading_of_learning_curves_leaves_out_a_share_with_a_tie(tmp_path, 
 # The weights of the layers
 
 
-def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_norms(make_record):
+def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_norms(tmp_path, make_record):
     best = {"weights": [0.75, 0.25], "gamma": 1.0}
     norms = ({"norms": [4.0, 12.0]}, {"norms": [1.0, 9.0]}, {})  # the last one of an earlier version
     records = [
         make_record(seed=seed, layer_weights=[{"input elmo": best | more}], epochs={"run": 1, "best": 1})
         for seed, more in enumerate(norms)
     ]
-    [group] = groups([Row(RunSpec(**records[0]["spec"]), tuple(records), "elmo")])
-    [mix] = layers.mixes_of(group, group.rows[0])
-    assert (mix.place, mix.gamma.mean, [weight.mean for weight in mix.weights]) == ("input elmo", 1.0, [0.75, 0.25])
-    assert [str(share) for share in mix.shares] == ["0.38 ± 0.18", "0.62 ± 0.18"]  # 3 : 3 and 0.75 : 2.25
+    [system] = systems(runs(tmp_path, records)).itertuples()
+    [mix] = mixes_of(system)
+    assert (mix["place"], mix["gamma_mean"]) == ("input elmo", 1.0)
+    assert (mix["layer 0_mean"], mix["layer 1_mean"], mix["layer 0_n"]) == (0.75, 0.25, 3)
+    shares = {key.removeprefix("share of "): value for key, value in mix.items() if key.startswith("share of ")}
+    assert shares == pytest.approx({  # 3 : 3 and 0.75 : 2.25
+        "layer 0_mean": 0.375, "layer 0_sd": 0.1767767, "layer 0_n": 2,
+        "layer 1_mean": 0.625, "layer 1_sd": 0.1767767, "layer 1_n": 2,
+    })  # fmt: skip
 
 
-def test_the_weights_are_those_of_the_default_run(tmp_path, compared):
+def test_the_weights_are_those_of_the_default_run(tmp_path):
     plain = add(tmp_path, "ner", "elmo", 0)
     add(tmp_path, "ner", "elmo", 0, place="both")
     add(tmp_path, "ner", "elmo", 0, mix="last")  # learns no weights
-    own, gain = compared()
-    assert {mix.place: mix.row.newest["hash"] for mix in layers.learned(own)} == {"input": plain["hash"]}
-    [table], [figure] = layers.weights(FIGURE2, "open", own, gain)
-    assert [row[2].text for row in table.rows] == ["input"]
+    selected, _, _ = experiment_in(tmp_path, "figure2")
+    [mix] = learned(selected).itertuples()
+    assert mix.place == "input" and mix.anchor.endswith(plain["hash"])
+    [table], [figure] = tables_in(tmp_path, "figure2"), figures_in(tmp_path, "figure2")
+    assert [line["place"] for line in texts(table)] == ["input"]
     assert "Named entities, input: layer 0 " in figure.alt

@@ -3,27 +3,40 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from elmo_bench.ledger import read_all
-from elmo_bench.reporting.gains import ALPHA, Rank, gains_from, ranks_of, standings
-from elmo_bench.reporting.rows import select
+from elmo_bench.reporting.comparisons import ALPHA, compare, ranks
+from elmo_bench.reporting.pairs import all_pairs
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
+from tests.reporting.frames import runs_in, systems_in
 from tests.reporting.ledgers import fill
-from tests.reporting.test_gains import right_on, rows_in
+from tests.reporting.test_comparisons import right_on
 
 REPETITIONS = 200
 LEAST = 0.95 - 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
+
+
+def ranks_of(scores, verdicts):
+    """{encoder: (mean, low, high)}. scores: by task and encoder; verdicts: by task the (winner, loser) of each pair."""
+    rows = []
+    for task, by_encoder in scores.items():
+        for ours, theirs in combinations(by_encoder, 2):
+            won, lost = (ours, theirs) in verdicts[task], (theirs, ours) in verdicts[task]
+            verdict = "ahead" if won else "behind" if lost else "tie"
+            rows.append((task, ours, theirs, by_encoder[ours] - by_encoder[theirs], verdict))
+    table = ranks(pd.DataFrame(rows, columns=["task", "our_name", "their_name", "gain", "verdict"]))
+    return {row.Index: (row.mean, row.low, row.high) for row in table.itertuples()}
 
 
 def test_a_rank_is_the_mean_over_tasks_and_its_interval_counts_verdicts():
     scores = {"t": {"a": 9.0, "b": 5.0, "c": 5.0}, "u": {"a": 1.0, "b": 2.0, "c": 3.0}}
     verdicts = {"t": {("a", "b"), ("a", "c")}, "u": {("c", "a")}}
     assert ranks_of(scores, verdicts) == {
-        "a": Rank((1 + 3) / 2, (1 + 2) / 2, (1 + 3) / 2),
-        "b": Rank((2.5 + 2) / 2, (2 + 1) / 2, (3 + 3) / 2),
-        "c": Rank((2.5 + 1) / 2, (2 + 1) / 2, (3 + 2) / 2),
+        "a": ((1 + 3) / 2, (1 + 2) / 2, (1 + 3) / 2),
+        "b": ((2.5 + 2) / 2, (2 + 1) / 2, (3 + 3) / 2),
+        "c": ((2.5 + 1) / 2, (2 + 1) / 2, (3 + 2) / 2),
     }
 
 
@@ -55,8 +68,8 @@ def coverage(tasks, *, repetitions=REPETITIONS):
             scores[number] = own
             ordered = [pair if own[pair[0]] > own[pair[1]] else pair[::-1] for pair in tests]
             verdicts[number] = {pair for pair in ordered if next(after) <= ALPHA}
-        ranks = ranks_of(scores, verdicts)
-        held += all(ranks[e].low <= truth[e] <= ranks[e].high for e in range(count))
+        table = ranks_of(scores, verdicts)
+        held += all(table[e][1] <= truth[e] <= table[e][2] for e in range(count))
     return held / repetitions
 
 
@@ -83,17 +96,16 @@ def test_the_interval_of_a_mean_over_tasks_holds_in_95_percent_of_repetitions_an
     assert abs(bounds.mean() - truth) < 4 * error / REPETITIONS**0.5
 
 
-def test_standings_test_every_pair_once_and_adjust_for_all(tmp_path):
+def test_every_pair_is_tested_once_and_adjusted_for_all(tmp_path):
     fill(tmp_path, "ner snli", "none glove mybert", seeds=3)
     fill(tmp_path, "ner snli", "elmo", seeds=3, lift=0.1)
-    rows = select(read_all(tmp_path).records).rows
-    chosen = {t: {row.encoder: row for row in rows if row.spec.task == t} for t in ("ner", "snli")}
-    standing = standings(chosen, gains_from(tmp_path))
-    assert len(standing.gains) == 12
-    assert [g.p_holm for g in standing.gains] == holm([g.p for g in standing.gains])
-    assert standing.ranks["elmo"].mean == 1.0 and standing.ranks["none"].mean == 4.0
-    for rank in standing.ranks.values():
-        assert 1 <= rank.low <= rank.mean <= rank.high <= 4
+    comparisons = compare(runs_in(tmp_path), all_pairs(systems_in(tmp_path)))
+    assert len(comparisons) == 12
+    assert list(comparisons.p_holm) == pytest.approx(holm(list(comparisons.p)), abs=0)
+    table = ranks(comparisons)
+    assert table["mean"]["elmo"] == 1.0 and table["mean"]["none"] == 4.0
+    for row in table.itertuples():
+        assert 1 <= row.low <= row.mean <= row.high <= 4
 
 
 @pytest.mark.parametrize("first", ["glove", "elmo"])
@@ -101,8 +113,9 @@ def test_a_rank_whose_interval_a_verdict_narrows_whichever_comes_first(tmp_path,
     for seed in (0, 1):
         right_on(tmp_path, "glove", [seed], seed=seed)
         right_on(tmp_path, "elmo", range(8 + seed), seed=seed)
-    rows = rows_in(tmp_path)
-    own = {name: rows[name] for name in sorted(rows, reverse=first == "glove")}
-    ranks = standings({"sst5": own}, gains_from(tmp_path)).ranks
-    assert (*ranks["elmo"],) == (1, 1, 1)
-    assert (*ranks["glove"],) == (2, 2, 2)
+    table = systems_in(tmp_path).sort_values("encoder", ascending=first == "elmo")
+    pairs = all_pairs(table)
+    assert list(pairs.our_name) == [first]
+    rows = ranks(compare(runs_in(tmp_path), pairs))
+    assert rows.loc["elmo"].tolist() == [1, 1, 1]
+    assert rows.loc["glove"].tolist() == [2, 2, 2]

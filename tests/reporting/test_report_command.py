@@ -13,18 +13,33 @@ from markdown_it import MarkdownIt
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, write_record
-from elmo_bench.reporting.page import END, MINUTES, START
+from elmo_bench.reporting.render import END, MINUTES, START
 from tests.reporting.ledgers import add, fill, today
 from tests.runs import ROOT
 
 FINDINGS = "For writers.\n\n" + "\n\n".join(
-    f"## {name}\nwhen: {when}\nfigure: open-gains\nruns: elmo-bench sweep\n\nIt *gains* <b>: {{{{ gain('ner') }}}}."
-    for name, when in {
-        "True": "verdict('ner') == 'not tested' and gain('ner').value < 100",
-        "Untrue": "verdict('ner') == 'ahead'",
-        "Later": "verdict('ner', 'elmo', 'elmo_word') == 'ahead'",
-    }.items()
+    f"## {name}\nclaim: {name.lower()}\nfigure: open-gains\nruns: elmo-bench sweep\n\nIt *gains* <b>: {{gain}}."
+    for name in ("True", "Untrue", "Later")
 )
+CLAIMS = """
+from elmo_bench.reporting.findings import points
+
+def _row(tables, ours, theirs):
+    gains = tables["gains"].set_index(["our_name", "their_name"])
+    return gains.loc[ours, theirs]
+
+def true(tables):
+    row = _row(tables, "elmo", "glove")
+    assert row.conclusion == "not tested"
+    assert row.gain < 100
+    return {"gain": points(row)}
+
+def untrue(tables):
+    assert _row(tables, "elmo", "glove").verdict == "ahead"
+
+def later(tables):
+    assert _row(tables, "elmo", "elmo_word").verdict == "ahead"
+"""
 
 
 @pytest.fixture
@@ -33,10 +48,17 @@ def run(tmp_path):
 
     def run(*flags):
         out = tmp_path / "results"
-        assert report.main(["--ledger", str(tmp_path / "runs"), "--out", str(out), *flags]) == 0
+        folders = ["--ledger", str(tmp_path / "runs"), "--out", str(out), "--findings", str(out)]
+        assert report.main([*folders, *flags]) == 0
         return (out / "README.md").read_text(encoding="utf-8")
 
     return run
+
+
+def write_findings(folder, text, claims):
+    folder.mkdir(exist_ok=True)
+    (folder / "FINDINGS-open.md").write_text(text, encoding="utf-8")
+    (folder / "findings_open.py").write_text(claims, encoding="utf-8")
 
 
 def test_an_empty_ledger_gives_empty_pages(run, tmp_path, capsys):
@@ -55,11 +77,13 @@ def test_the_page(run, tmp_path, capsys):
     outcomes = read_outcomes(RunPaths.of(runs, record))
     outcomes["cluster"] = np.arange(len(outcomes["gold"]))
     write_record(RunPaths.of(runs, record), record | {"outcomes": digest_of(outcomes)}, outcomes)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/FINDINGS-open.md").write_text(FINDINGS, encoding="utf-8")
+    write_findings(tmp_path / "results", FINDINGS, CLAIMS)
     text = run()
-    assert "FINDINGS-open.md: Untrue is left out, as this does not hold: verdict(" in capsys.readouterr().err
-    [gain] = re.findall(r"\| elmo    \| glove \| primary \| +\S+ \(0, 1, 2\) \| +(\S+) \|", text)
+    assert (
+        'FINDINGS-open.md: Untrue is left out, as this does not hold: _row(tables, "elmo", "glove").verdict =='
+        in capsys.readouterr().err
+    )
+    [gain] = re.findall(r"\| elmo    \| glove \| primary \| +\S+ \(0, 1, 2\) \| +\+(\S+) \|", text)
     for part in (
         "Rendered from the ledger by `elmo-bench report`.",
         "A processor, 2 threads, float32, torch 2.13.0, commit cccccccccc: 6 runs, 0.1 hours",
@@ -70,13 +94,13 @@ def test_the_page(run, tmp_path, capsys):
         "| Named entities (ner) | elmo    | input |",
         "(seed 0) by",
         "changed: weights",
-        f"#### True\n\nIt *gains* <b>: {gain}.\n\n[Figure](figures/open-gains.svg)",
+        f"#### True\n\nIt *gains* <b>: {float(gain):.1f}.\n\n[Figure](figures/open-gains.svg)",
         "wait for their runs: Later (`elmo-bench sweep`).",
         "Not tested: open/ner/glove/",
     ):
         assert part in text
     page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
-    assert re.search(r'<p>It <em>gains</em> &lt;b&gt;: <a href="#run-open-ner-elmo-\w+">.\d', page)
+    assert re.search(r'<p>It <em>gains</em> &lt;b&gt;: <a href="#run-open-ner-elmo-\w+">\d', page)
     assert "elmo-bench run task=ner encoder=elmo suite=open size=cpu seed=" in page
     assert str(tmp_path) not in text + page
 
@@ -85,9 +109,8 @@ def test_the_page(run, tmp_path, capsys):
 def test_a_finding_has_several_figures_and_each_is_drawn_once(run, tmp_path):
     fill(tmp_path / "runs", "ner", "glove elmo")
     add(tmp_path / "runs", "ner", "elmo", 0, gamma=False)
-    (tmp_path / "results").mkdir()
-    finding = "## Two\nwhen: true\nfigure: open-gamma open-gains open-figure2-elmo open-none\nruns:\n\n**A claim.**"
-    (tmp_path / "results/FINDINGS-open.md").write_text(finding, encoding="utf-8")
+    finding = "## Two\nclaim: two\nfigure: open-gamma open-gains open-figure2-elmo open-none\nruns:\n\n**A claim.**"
+    write_findings(tmp_path / "results", finding, "def two(tables): return {}")
     text = run()
     assert "[Figure 1](figures/open-gamma.svg)\n\n[Figure 2](figures/open-gains.svg)\n\n[Figure 3](" in text
     page = (tmp_path / "results/index.html").read_text(encoding="utf-8")
@@ -131,13 +154,13 @@ def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(r
     own = {tmp_path / "results" / name for name in ("figures/mine.png", "tables/mine.csv", "tables/linked.csv")}
     for path in own:
         path.write_text("a person's")
-    finding = "## See\nwhen: true\nfigure:\nruns:\n\n[mine](tables/linked.csv)"
-    (tmp_path / "results/FINDINGS-open.md").write_text(finding)
+    finding = "## See\nclaim: see\nfigure:\nruns:\n\n[mine](tables/linked.csv)"
+    write_findings(tmp_path / "results", finding, "def see(tables): return {}")
     run()
     shutil.rmtree(tmp_path / "runs/open")
     run()
     left = {path.name for path in (tmp_path / "results").rglob("*.*")}
-    assert left == {"README.md", "index.html", "FINDINGS-open.md"} | {path.name for path in own}
+    assert left == {"README.md", "index.html", "FINDINGS-open.md", "findings_open.py"} | {path.name for path in own}
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -155,16 +178,38 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
     ):
         with pytest.raises(UserError, match=said):
             run(*flags)
-    for content, said in (
-        ("naïve".encode("latin-1"), r"FINDINGS-open.md:1: not UTF-8"),
-        (b"## One\n\ntext", "One: the lines below its name are when, figure, runs"),
-        (b"## One\nwhen: gian('ner')\nfigure:\nruns:\n\ntext", "One: not a finding, or damaged .'gian' is undefined"),
-        (b"## One\nwhen: true\nfigure:\nruns:\n\n{{ ''.__class__.mro() }}", "One: not a finding, .*unsafe"),
+    one = "## One\nclaim: one\nfigure:\nruns:\n\ntext {number}"
+    for content, claims, said in (
+        ("naïve".encode("latin-1"), "", r"FINDINGS-open.md:1: not UTF-8"),
+        (b"## One\n\ntext", "", "One: the lines below its name are claim, figure, runs"),
+        (one.encode(), "", r"findings_open.py: has no function one, which its finding names. Write: def one\(tables\)"),
+        (one.encode(), "import", "findings_open.py: SyntaxError: "),
+        (one.encode(), "def one(tables): return tables.gian", "findings_open.py: one: AttributeError: .*gian"),
+        (one.encode(), "def one(tables): return {}", "One: {number} is not among the numbers that its claim returns"),
     ):
         (tmp_path / "results/FINDINGS-open.md").write_bytes(content)
+        (tmp_path / "results/findings_open.py").write_text(claims)
         with pytest.raises(UserError, match=said):
             run()
+    (tmp_path / "results/findings_open.py").unlink()
+    with pytest.raises(UserError, match=r"findings_open.py: no such file"):
+        run()
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_code_of_findings_runs_only_from_a_folder_that_was_named(tmp_path, monkeypatch):
+    """A ledger may come from strangers, and so may what lies beside it."""
+    monkeypatch.chdir(tmp_path)
+    for ledger, out in (("theirs/runs", "theirs/runs-report"), ("results/runs", "results")):
+        add(tmp_path / ledger, "ner", "glove", 0)
+        write_findings(tmp_path / out, "## Mine\nclaim: mine\nfigure:\nruns:\n\nMine.", "def mine(tables): return {}")
+        own = ["--ledger", ledger] if ledger != "results/runs" else []
+        assert report.main(own) == 0
+        text = (tmp_path / out / "README.md").read_text(encoding="utf-8")
+        assert ("#### Mine" in text) == (out == "results")
+    assert report.main(["--ledger", "theirs/runs", "--findings", "theirs/runs-report"]) == 0
+    assert "#### Mine" in (tmp_path / "theirs/runs-report/README.md").read_text(encoding="utf-8")
 
 
 def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):

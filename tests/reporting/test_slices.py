@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from elmo_bench.ledger import joined
-from elmo_bench.reporting import slices
-from tests.reporting.ledgers import of_items, texts
+from elmo_bench.reporting.slices import slices
+from tests.reporting.frames import runs_in, systems_in, texts
+from tests.reporting.ledgers import of_items
 
 UNSEEN = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], bool)
 
@@ -17,14 +18,13 @@ def sliced(ledger, encoder, right, *, seed=0, units=None, **options):
     of_items(ledger, ("sst5", encoder, seed), right, outcomes, **options)
 
 
-def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path, compared):
+def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path):
     for seed in (0, 1):
         sliced(tmp_path, "glove", [0, 2, 3, 4], seed=seed)
         sliced(tmp_path, "elmo", [0, 1, 2, 3, 4, 5 + seed], seed=seed)
         sliced(tmp_path, "elmo", [0], seed=seed, train_fraction=0.1)  # less data, and a changed option: not in it
         sliced(tmp_path, "elmo", [0], seed=seed, mix="last")
-    own, _ = compared()
-    [table] = slices.made("open", own, tmp_path)
+    [table] = slices(systems_in(tmp_path), runs_in(tmp_path))
     lines = texts(table)
     assert [(line["slice"], line["encoder"], line["share"]) for line in lines] == [
         (title, encoder, share)
@@ -41,21 +41,21 @@ def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path, compared):
     assert [line["95 %"] == "too few" for line in lines if line["encoder"] == "elmo"] == [False, True, True]
 
 
-def test_outcomes_that_cannot_be_read_are_named_below(tmp_path, compared):
+def test_outcomes_that_cannot_be_read_are_named_below(tmp_path):
     sliced(tmp_path, "glove", [0])
     sliced(tmp_path, "elmo", [0])
     next(tmp_path.rglob("elmo/*/seed0.npz")).write_bytes(b"x")
-    [table] = slices.made("open", compared()[0], tmp_path)
+    [table] = slices(systems_in(tmp_path), runs_in(tmp_path))
     assert {line["encoder"] for line in texts(table)} == {"glove"} and "95 %" not in table.columns  # a single seed
     assert any(note.startswith("Left out: open/sst5/elmo/") for note in table.notes)
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
-def test_counts_of_units_that_are_no_items(tmp_path, compared, seeds):
+def test_counts_of_units_that_are_no_items(tmp_path, seeds):
     """Of 10 items, the units of the slice count in the first three alone."""
     for seed in range(seeds):
         sliced(tmp_path, "glove", range(5), seed=seed, units=np.array([1, 0, 1, *[0] * 7]))
-    [table] = slices.made("open", compared()[0], tmp_path)
+    [table] = slices(systems_in(tmp_path), runs_in(tmp_path))
     shown = {line["slice"]: line["score"] for line in texts(table)}
     assert shown["a word unseen in training"].startswith("20.00")
     assert shown["no word unseen in training"].startswith("30.00")

@@ -1,17 +1,15 @@
 """Learning rates by factor, dev scores by step, runs that are not converged, and records of two protocols."""
 
+import pandas as pd
 import pytest
 
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
-from elmo_bench.reporting import curves, encoders, variants
-from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
-from tests.reporting.ledgers import add, default, fill, stuck, texts, today
+from tests.reporting.frames import experiment_in, figures_in, sections_of, tables_in, texts
+from tests.reporting.ledgers import add, default, fill, stuck, today
 
-TABLE1, TUNE, SPEED = (Experiment.load(name) for name in ("table1", "tune", "speed"))
 
-
-def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path, compared):
+def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path):
     lifts = {"glove": {0.5: 0.05, 1: 0.0, 2: -0.05}, "elmo": {0.5: -0.05, 1: 0.0, 2: 0.1}}
     dev, dropout = {}, {"task.head.dropout.input": 0.25}
     for encoder, by_factor in lifts.items():
@@ -22,8 +20,7 @@ def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path
     other = add(tmp_path, "sst5", "glove", 0, lift=-0.1, settings=dropout)
     add(tmp_path, "sst5", "elmo", 0, place="both")
     add(tmp_path, "ner", "glove", 0)  # one rate: no table
-    own, gain = compared()
-    [table], [_] = variants.made(TUNE, "open", own, gain)
+    [table], [_] = tables_in(tmp_path, "tune"), figures_in(tmp_path, "tune")
     rows = {row["learning rate ×"]: row for row in texts(table)}
     names = ["0.5", "1", "1, task.head.dropout.input=0.25", "2"]
     assert sorted(rows) == ["elmo: 0.5", "elmo: 1", "elmo: 2", *(f"glove: {name}" for name in names)]
@@ -34,8 +31,9 @@ def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path
         assert (row["dev accuracy"], row["dev gain over the default rate"]) == (f"{mean:.2f}", over)
     best = dev["elmo", 2] - dev["glove", 0.5]
     assert f"Each at its best on dev: elmo (at 2) is {best:+.2f} over glove (at 0.5)." in table.notes
-    picked = [one for one in encoders.picked(TABLE1, own, gain) if one.group.task == "sst5"]
-    assert len(picked[0].rows["glove"].records) == 1  # table 1 has no other rate
+    systems, _, _ = experiment_in(tmp_path, "table1")
+    [glove] = systems[(systems.task == "sst5") & (systems.name == "glove")].itertuples()
+    assert glove.n == 1 and not glove.label  # table 1 has no other rate
 
 
 def with_curve(ledger, encoder, seed, steps, dev):
@@ -47,12 +45,11 @@ def with_curve(ledger, encoder, seed, steps, dev):
     write_record(RunPaths.of(ledger, record), record, read_outcomes(RunPaths.of(ledger, record)))
 
 
-def test_gains_at_equal_steps(tmp_path, compared):
+def test_gains_at_equal_steps(tmp_path):
     with_curve(tmp_path, "glove", 0, 10, [10.0, 20.0, 15.0, 30.0])
     with_curve(tmp_path, "glove", 1, 10, [20.0, 20.0])  # ends first: it keeps its 20
     with_curve(tmp_path, "elmo", 0, 10, [20.0, 30.0, 29.0])
-    own, gain = compared()
-    [table], figures = curves.speed(SPEED, "open", own, gain)
+    [table], figures = tables_in(tmp_path, "speed"), figures_in(tmp_path, "speed")
     [row] = texts(table)
     assert [row[f"epoch {epoch}"] for epoch in (1, 2, 4)] == ["+5.00", "+10.00", "+5.00"]
     assert row["end"].startswith("+5.00")
@@ -63,18 +60,18 @@ def test_gains_at_equal_steps(tmp_path, compared):
 
 
 @pytest.mark.parametrize("late", ["glove", "elmo"])
-def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, compared, late):
+def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, late):
     for seed in range(3):
         for encoder in ("glove", "elmo", "none"):
             write = stuck if encoder == late and seed == 2 else add  # it learned nothing
             write(tmp_path, "ner", encoder, seed, lift=0.1 * (encoder == "elmo"))
-    own, gain = compared()
-    [picked] = encoders.picked(TABLE1, own, gain)
-    elmo = picked.gains["elmo"]
-    assert (elmo.verdict, elmo.said, elmo.p, elmo.p_holm) == ("", "not converged", None, None)
-    assert elmo.difference.interval[0] > 0  # which is shown
-    assert (picked.gains["none"].verdict == "") is (late == "glove")
-    glance, gains = encoders.made(TABLE1, "open", own, gain)[0]
+    _, comparisons, _ = experiment_in(tmp_path, "table1")
+    tests = comparisons.set_index("our_name")
+    elmo = tests.loc["elmo"]
+    assert (elmo.verdict, elmo.conclusion) == ("", "not converged") and pd.isna(elmo.p) and pd.isna(elmo.p_holm)
+    assert elmo.low > 0  # which is shown
+    assert (tests.verdict["none"] == "") is (late == "glove")
+    glance, gains = tables_in(tmp_path, "table1")
     [shown] = texts(glance)
     assert [name for name in ("none", "glove", "elmo") if shown[name].endswith("†")] == [late]
     assert texts(gains)[0]["verdict"] == "not converged"
@@ -87,18 +84,19 @@ OLD = {"protocol": 1}  # settings of an earlier training protocol
 
 def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
     fill(tmp_path, "ner srl", "glove elmo", seeds=2, settings=OLD, best=2)
-    old = board(tmp_path).suites[0]
-    assert {section.protocol for section in old.sections} == {"protocol 1"}
-    assert len(old.table1.rows) == 2
+    old = board(tmp_path)
+    assert set(old.sections.protocol) == {"protocol 1"}
+    assert len(old.suites.table1[0].lines) == 2
     fill(tmp_path, "ner", "glove elmo", created="2026-02-02T03:04:05+00:00")
     mixed = board(tmp_path)
-    glance = mixed.suites[0].sections[0]
     now = today()[1]
-    assert glance.protocol == f"protocol {now}"
-    superseded = [old for old, _ in mixed.selection.superseded]
-    assert [(old.spec.task, old.spec.protocol, old.seeds) for old in superseded] == [("ner", 1, [0, 1])] * 2
-    protocols = {row.anchor: row.spec.protocol for row in mixed.selection.rows}
-    for section in mixed.suites[0].sections[:-1]:
-        shown = {cell.run for table in section.tables for row in table.rows for cell in row if cell.run}
-        assert {protocols[run] for run in shown} == {now}
-    assert mixed.suites[0].sections[-1].protocol == f"protocols 1 and {now}"
+    sections = sections_of(mixed)
+    superseded = mixed.runs[~mixed.runs.current]
+    assert set(superseded.task) == {"ner"} and set(superseded.protocol) == {1}
+    assert sorted(superseded.seed) == [0, 0, 1, 1]
+    protocols = dict(zip(mixed.systems.anchor, mixed.systems.protocol, strict=True))
+    assert sections.pop("runs").protocol == f"protocols 1 and {now}"
+    for section in sections.values():
+        assert section.protocol == f"protocol {now}"
+        shown = {anchor for table in section.tables for anchor in table.anchors(table.lines)}
+        assert {protocols[anchor] for anchor in shown} == {now}

@@ -5,12 +5,11 @@ import copy
 import pytest
 
 from elmo_bench.cli import report
-from elmo_bench.ledger import read_all
 from elmo_bench.ledger.costs import encoder_part, write_cost
-from elmo_bench.reporting.cards import costs_of
-from elmo_bench.reporting.rows import select
+from elmo_bench.reporting.costs import costs_of
 from tests.ledger.records import make_cost
-from tests.reporting.ledgers import fill, spec_of, stuck, texts
+from tests.reporting.frames import sections_of, systems_in, texts
+from tests.reporting.ledgers import fill, spec_of, stuck
 
 SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
 
@@ -31,7 +30,7 @@ def ledger(tmp_path_factory):
 
 
 def section(board):
-    return next((each for each in board.suites[0].sections if each.name == "worth"), None)
+    return sections_of(board).get("worth")
 
 
 def column(table, name):
@@ -58,7 +57,7 @@ def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path, board):
         stuck(tmp_path, "snli", "mybert", seed)
     shown = section(board(tmp_path, [*map(cost_of, SPEEDS)]))
     [table], [figure] = shown.tables, shown.figures
-    means = {(row.spec.task, row.encoder): row.summary("test").mean for row in select(read_all(tmp_path).records).rows}
+    means = {(row.task, row.encoder): row.test_mean for row in systems_in(tmp_path).itertuples()}
     wanted = sum(means[task, "elmo"] - means[task, "glove"] for task in ("ner", "snli")) / 2
     assert column(table, "gain over glove") == {"glove": "", "elmo": f"{wanted:+.2f}"}
     low, high = map(float, column(table, "95 %")["elmo"].replace("−", "-").split(" … "))
@@ -72,13 +71,13 @@ def test_without_the_costs_of_two_encoders_there_is_no_section(ledger, board, co
 
 
 def test_one_machine_is_taken_and_costs_of_other_weights_are_not(ledger):
-    rows = select(read_all(ledger).records).rows
+    table = systems_in(ledger)
     one = copy.deepcopy(cost_of("elmo"))
     one["environment"]["device"] = "A GPU"
-    assert {cost["environment"]["device"] for cost in costs_of(rows, [one]).values()} == {"A GPU"}
-    known = costs_of(rows, [one, cost_of("elmo"), cost_of("glove")])
+    assert {cost["environment"]["device"] for cost in costs_of(table, [one]).values()} == {"A GPU"}
+    known = costs_of(table, [one, cost_of("elmo"), cost_of("glove")])
     assert {cost["environment"]["device"] for cost in known.values()} == {"cpu"}
-    older = costs_of(rows, [cost_of("elmo", weights="older"), cost_of("glove")])
+    older = costs_of(table, [cost_of("elmo", weights="older"), cost_of("glove")])
     assert {cost["encoder"] for cost in older.values()} == {"glove"}
 
 

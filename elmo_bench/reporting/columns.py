@@ -1,0 +1,169 @@
+"""The columns of the frame of runs, from a record."""
+
+from collections.abc import Mapping
+from math import nan
+from typing import Any, NamedTuple
+
+from elmo_bench.base.metric import measure
+from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
+from elmo_bench.spec.budget import converged
+from elmo_bench.spec.experiments import FRACTION
+from elmo_bench.spec.run_spec import DRAWN, RunSpec
+
+LABELS = (
+    "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
+)
+
+
+class Run(NamedTuple):
+    """The columns of a frame of runs; `runs` adds a few that depend on the other runs."""
+
+    suite: str
+    task: str
+    encoder: str  # its name or, where two paths end in the same name, more of its path
+    size: str
+    hash: str
+    seed: int
+    label: str  # the options that differ from the default run; empty for the default
+    metric: str
+    dev: float  # the main score at the best epoch, in percent
+    test: float
+    epochs: int
+    best_epoch: int  # from 1
+    converged: bool
+    train: int  # examples
+    dev_items: int
+    test_items: int
+    minutes: float  # wall time
+    cpu_seconds: float
+    tokens_per_second: float
+    peak_memory_mib: float
+    trainable: int  # numbers of the model
+    frozen: int
+    task_version: Any
+    protocol: int  # of training
+    data: str  # digest of all examples, 12 digits
+    cpu: str
+    device: str
+    threads: int
+    precision: str
+    commit: str | None
+    torch: str | None
+    created: str  # UTC
+    # What comparable runs have in common. `basis` is all of it, and `home` the same for all of the training data.
+    version: str  # of the task and of the training protocol
+    fraction: str  # options that take a fraction of the training data; empty for all of it
+    labels: str  # `control` for control labels
+    basis: str
+    home: str
+    # How tables call it, and what they ask about it.
+    anchor: str  # its address on a page
+    drawn: bool  # whether the seed draws the training data
+    encoder_label: str  # the encoder with its changes
+    run_label: str  # the encoder with all changes but the amount of data
+    variation: str  # the changes to neither the encoder nor the amount of data
+    measure: str  # what the main score is called
+    macro_f1: float  # on test; NaN if the metric has none
+    work_minutes: float  # processor time of all threads; on a GPU wall time
+    # Parts of the record.
+    spec: RunSpec
+    paths: RunPaths
+    attempt: str
+    scores: dict[str, Any]
+    curve: list[float]  # dev score by epoch
+    steps: list[int]  # by epoch
+    mixes: dict[str, Any]  # weights of the layers at the best epoch, by place
+    notes: list[str]  # on the data
+    environment: dict[str, Any]
+
+
+def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
+    counts, cost, where = (
+        record["data"]["counts"],
+        record["cost"],
+        record["environment"],
+    )
+    test_scores = record["scores"]["test"]["overall"]
+    epochs, weights = record["epochs"], record["layer_weights"]
+    version = (
+        f"{spec.settings.get('task.version', '')}, protocol {spec.settings.get('protocol', '')}"
+    )
+    data = str((spec.contents or {}).get("data", ""))[:12]
+    labels = str(spec.settings.get(LABELS, ""))
+    fraction = fraction_of(spec)
+    home = "/".join([spec.suite, spec.task, version, spec.size, data, labels])
+    options = _spelled(fraction)
+    return Run(
+        suite=spec.suite,
+        task=spec.task,
+        encoder=spec.encoder,
+        size=spec.size,
+        hash=record["hash"],
+        seed=record["seed"],
+        label=spec.label,
+        metric=record["metric"],
+        dev=score_of(record, "dev"),
+        test=score_of(record, "test"),
+        epochs=epochs["run"],
+        best_epoch=epochs["best"],
+        converged=converged(record),
+        train=counts["train"],
+        dev_items=counts["dev"],
+        test_items=counts["test"],
+        minutes=cost["seconds"] / 60,
+        cpu_seconds=cost["cpu_seconds"],
+        tokens_per_second=cost["tokens_per_second"],
+        peak_memory_mib=cost["peak_memory_mib"],
+        trainable=record["parameters"]["trainable"],
+        frozen=record["parameters"]["frozen"],
+        task_version=spec.settings.get("task.version"),
+        protocol=spec.protocol,
+        data=data,
+        cpu=where["cpu"],
+        device=where["device"],
+        threads=where["threads"],
+        precision=where["precision"],
+        commit=where["commit"],
+        torch=where["packages"].get("torch"),
+        created=record["created"],
+        version=version,
+        fraction=options,
+        labels=labels,
+        basis=f"{home}/{options}",
+        home=home,
+        anchor="-".join(["run", spec.suite, spec.task, spec.encoder, record["hash"]]),
+        drawn=not DRAWN.isdisjoint(fraction),
+        encoder_label="",  # `_name_encoders` fills in both
+        run_label="",
+        variation=_spelled(variation_of(spec)),
+        measure=measure(record["metric"], test_scores),
+        macro_f1=test_scores.get("macro_f1", nan),
+        work_minutes=minutes_of(record),
+        spec=spec,
+        paths=paths,
+        attempt=record["attempt"],
+        scores=dict(record["scores"]),
+        curve=record["curves"]["dev"],
+        steps=record["curves"]["steps"],
+        mixes=dict(weights[epochs["best"] - 1]) if weights else {},
+        notes=record["data"]["notes"],
+        environment=dict(where),
+    )
+
+
+def fraction_of(spec: RunSpec) -> dict[str, str]:
+    """The changes that take a fraction of the training data; empty for all of it."""
+    return {key: spec.changes[key] for key in FRACTION if spec.changes.get(key, "null") != "null"}
+
+
+def variation_of(spec: RunSpec) -> dict[str, str]:
+    """The changes to neither the encoder nor the amount of data; empty for a run that compares encoders."""
+    return {
+        key: value
+        for key, value in spec.changes.items()
+        if not key.startswith("encoder.") and key not in FRACTION
+    }
+
+
+def _spelled(options: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in options.items())

@@ -1,0 +1,288 @@
+"""What a system gains over another, whether that holds over seeds and items, and so how several encoders rank.
+
+An encoder's rank on a task is 1 plus the number of encoders with a higher true score. Tests of all pairs on all tasks,
+adjusted together (Holm), give an interval: at least 1 plus the number of encoders that are shown ahead, and at most the
+number of encoders less those that are shown behind. As long as no verdict errs, which Holm's adjustment gives at least
+95 % of repetitions, all of these intervals hold at once, and so do their means over tasks. Ties make an interval wide.
+It speaks of these tasks, with other seeds and other items, and not of other tasks.
+
+Source: Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility across
+neighbourhoods and academic achievement across countries, Review of Economic Studies 91. A bootstrap of ranks fails
+where scores are nearly equal (Hall and Miller 2009, Annals of Statistics 37). The critical differences of Friedman's
+test (Demšar 2006, Journal of Machine Learning Research 7) take tasks for a sample, and six are too few for that.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import nan, sqrt
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import Counting, Counts, columns, main_figure
+from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
+from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
+from elmo_bench.reporting.significance import (
+    CERTAIN,
+    Difference,
+    Variance,
+    difference,
+    holm,
+    over_seeds,
+    relative_reduction,
+)
+from elmo_bench.spec.names import metric_of
+
+ALPHA = 0.05
+MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
+MAX_CACHED = (
+    1000  # records whose outcomes stay in memory, as a system is compared with several others
+)
+
+ReadOutcomes = Callable[[RunPaths], dict[str, np.ndarray]]
+
+
+class Comparison(NamedTuple):
+    """The columns that `compare` adds to a pair of systems: ours minus theirs on one split."""
+
+    gain: float  # of the means over all seeds that count
+    dev_gain: float
+    test_gain: float
+    reduction: float  # the relative error reduction in percent; NaN if they make no errors
+    both_checked: bool
+    # Every seed, and checked; else there is no verdict, since training longer could change it.
+    both_converged: bool
+    untested: str  # why there is no test; empty if there is one
+    difference: Difference | None
+    se: float  # standard error, and the same of seeds and of items alone
+    se_seeds: float
+    se_items: float
+    df: float
+    low: float  # of the 95 % interval
+    high: float
+    detectable: float
+    p: float  # not adjusted; NaN if it was not tested, or if a seed is not converged
+    n_ours: int  # seeds that count
+    n_theirs: int
+    our_scores: tuple[float, ...]  # of these seeds, on the split
+    their_scores: tuple[float, ...]
+
+
+def cached_outcomes() -> ReadOutcomes:
+    """`read_outcomes` that remembers what it has read."""
+    return lru_cache(maxsize=MAX_CACHED)(read_outcomes)
+
+
+def compare(
+    runs: pd.DataFrame,
+    pairs: pd.DataFrame,
+    split: str = "test",
+    *,
+    read: ReadOutcomes | None = None,
+) -> pd.DataFrame:
+    """Test each pair of systems: the columns of `pairs`, then those of `Comparison`, and three more.
+
+    `pairs` has two hashes in each row, `ours` and `theirs`; and optionally `split` (dev or test), `purpose` and
+    `family`: the tests that have both in common are adjusted together, by default all. `p_holm` is the adjusted p;
+    `verdict` is ahead, behind or tie at α = 0.05 by it, and empty if there is no p; `conclusion` is the verdict, or why
+    there is none.
+
+    On a fraction of the training data the seed draws the subset, so seeds are paired there, and only those that both
+    systems have count. read: reads the outcomes of a run; by default those of one call are read once.
+    """
+    table = pairs.reset_index(drop=True)
+    for column, value in (("split", split), ("purpose", ""), ("family", "")):
+        if column not in table:
+            table[column] = value
+    by_hash = dict(iter(runs.sort_values("seed").groupby("hash")))
+    read = read or cached_outcomes()
+    compared: dict[tuple[str, str, str], Comparison] = {}
+    for ours, theirs, split_ in zip(table.ours, table.theirs, table.split, strict=True):
+        if (ours, theirs, split_) not in compared:
+            compared[ours, theirs, split_] = _compare(by_hash[ours], by_hash[theirs], split_, read)
+    keys = zip(table.ours, table.theirs, table.split, strict=True)
+    tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
+    table = pd.concat([table, tests], axis=1)
+    table["p_holm"] = (
+        table.groupby(["purpose", "family"]).p.transform(_adjusted) if len(table) else nan
+    )
+    decided = table.gain.gt(0).map({True: "ahead", False: "behind"})
+    table["verdict"] = decided.where(table.p_holm <= ALPHA, "tie").where(table.p_holm.notna(), "")
+    reasons = table.both_converged.map({True: "not tested", False: "not converged"})
+    reasons = reasons.where(table.both_checked.astype(bool), NOT_CHECKED)
+    table["conclusion"] = table.verdict.where(table.verdict != "", reasons)
+    return table
+
+
+def _adjusted(p: pd.Series) -> pd.Series:
+    """Adjusted for the number of tests; missing where `p` is."""
+    tested = p.dropna()
+    return pd.Series(holm(tested.tolist()), tested.index, float).reindex(p.index)
+
+
+def _compare(
+    ours: pd.DataFrame, theirs: pd.DataFrame, split: str, read: ReadOutcomes
+) -> Comparison:
+    """Of two systems, each with the runs of one hash by seed."""
+    first, other = ours.iloc[0], theirs.iloc[0]
+    paired = first.basis == other.basis and first.drawn
+    common = set(ours.seed) & set(theirs.seed)
+    if paired and common:
+        ours, theirs = ours[ours.seed.isin(common)], theirs[theirs.seed.isin(common)]
+    tested, untested = None, ""
+    try:
+        _check_comparable(first, other)
+        if paired and not common:
+            raise UserError("no seed in common")
+        metric = scoring(first.task)
+        arms = [_outcomes(arm, split, read) for arm in (ours, theirs)]
+        seeds = _over_seeds(ours, theirs, split, paired=paired)
+        tested = difference_of(arms, seeds, metric, paired=paired)
+    except UserError as error:
+        untested = (
+            str(error).replace(f"{first.paths.ledger}/", "").rstrip(".")
+        )  # the same page wherever it is
+    gains = {name: fmean(ours[name]) - fmean(theirs[name]) for name in ("dev", "test")}
+    reduction = relative_reduction(fmean(ours[split]), fmean(theirs[split]))
+    checked = bool(first.checked and other.checked)
+    converged = bool(ours.converged.all() and theirs.converged.all()) and checked
+    low, high = tested.interval if tested else (nan, nan)
+    return Comparison(
+        gain=gains[split],
+        dev_gain=gains["dev"],
+        test_gain=gains["test"],
+        reduction=nan if reduction is None else reduction,
+        both_checked=checked,
+        both_converged=converged,
+        untested=untested,
+        difference=tested,
+        se=tested.error if tested else nan,
+        se_seeds=sqrt(sum(part.value for part in tested.seeds)) if tested else nan,
+        se_items=sqrt(tested.items.value) if tested else nan,
+        df=tested.df if tested else nan,
+        low=low,
+        high=high,
+        detectable=tested.detectable if tested else nan,
+        p=tested.p if tested and converged else nan,
+        n_ours=len(ours),
+        n_theirs=len(theirs),
+        our_scores=tuple(ours[split]),
+        their_scores=tuple(theirs[split]),
+    )
+
+
+def _check_comparable(ours: pd.Series, theirs: pd.Series) -> None:
+    for name in ("suite", "task", "version", "data"):
+        if ours[name] != theirs[name]:
+            raise UserError(
+                f"{name} is {ours[name]} and {theirs[name]}. Compare runs on the same data and metric."
+            )
+
+
+def _over_seeds(
+    ours: pd.DataFrame, theirs: pd.DataFrame, split: str, *, paired: bool
+) -> list[Variance | None]:
+    """The variance of the mean over seeds of each of the two or, if `paired`, of the mean difference."""
+    scores = [arm[split].tolist() for arm in (ours, theirs)]
+    if paired:
+        differences = [one - other for one, other in zip(*scores, strict=True)]
+        return [over_seeds(differences)]
+    variances = []
+    for arm, of_arm in zip((ours, theirs), scores, strict=True):
+        deterministic = arm.iloc[0].spec.deterministic
+        variances.append(CERTAIN if deterministic else over_seeds(of_arm))
+    return variances
+
+
+def _outcomes(arm: pd.DataFrame, split: str, read: ReadOutcomes) -> dict[str, Counts]:
+    """The outcomes of each run by its name."""
+    return {str(paths.record.with_suffix("")): of_split(read(paths), split) for paths in arm.paths}
+
+
+def scoring(task: str) -> Counting:
+    """How a score of a task follows from the outcomes of its items. Raises UserError if it is not installed."""
+    metric = metric_of(task)
+    if metric is None:
+        raise UserError(f"{task}: {UNCHECKED}")
+    return metric
+
+
+def difference_of(
+    arms: Sequence[Mapping[str, Counts]],
+    seeds: Sequence[Variance | None],
+    metric: Counting,
+    *,
+    paired: bool = False,
+) -> Difference:
+    """The difference of the mean scores of two systems, from the outcomes of each run by its name.
+
+    seeds: the variance of the mean over seeds, of each of the two or, if `paired`, of the differences. paired: their
+    seeds are the same, in one order, and drew the same training data. Raises UserError if outcomes are not of the same
+    items, or of a single item, and for a single seed (None). That they add up to the scores was checked when the
+    records were read.
+    """
+    ours, theirs = arms
+    name, outcomes = next(iter(ours.items()))
+    clusters = outcomes.get(CLUSTER)
+    items = len(next(iter(outcomes.values())))
+    for other in (*ours.items(), *theirs.items()):
+        _check_same_items(other, (name, outcomes))
+    if (items if clusters is None else len(np.unique(clusters))) < 2:
+        raise UserError(f"{name}: its outcomes are of a single item. Compare on more data.")
+    variances = [variance for variance in seeds if variance is not None]
+    if len(variances) < len(seeds):
+        raise UserError("a single seed")
+    counts = [np.stack([columns(metric, run) for run in arm.values()]) for arm in arms]
+    score = main_figure(metric)
+    return difference(counts[0], counts[1], score, variances, clusters, paired=paired)
+
+
+def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> None:
+    """Raise UserError unless two runs, each with its name, have outcomes of the same items."""
+    (name, outcomes), (first_name, expected) = run, first
+    count = len(next(iter(expected.values())))
+    same = outcomes.keys() == expected.keys() and all(
+        len(values) == count for values in outcomes.values()
+    )
+    if same and CLUSTER in expected:
+        same = np.array_equal(outcomes[CLUSTER], expected[CLUSTER])
+    if not same:
+        raise UserError(
+            f"{name}: its outcomes are of other items than the outcomes of {first_name}. "
+            "Run both again with overwrite=true."
+        )
+
+
+def ranks(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The mean rank of each encoder over tasks with its interval: columns mean, low and high, by name.
+
+    comparisons: of `all_pairs`, the same encoders on each task. Equal scores share the mean of their ranks.
+    """
+    ours = pd.DataFrame({
+        "name": comparisons.our_name,
+        "task": comparisons.task,
+        "below": comparisons.gain.lt(0) + comparisons.gain.eq(0) / 2,
+        "ahead": comparisons.verdict == "ahead",
+        "behind": comparisons.verdict == "behind",
+    })  # fmt: skip
+    theirs = pd.DataFrame({
+        "name": comparisons.their_name,
+        "task": comparisons.task,
+        "below": comparisons.gain.gt(0) + comparisons.gain.eq(0) / 2,
+        "ahead": comparisons.verdict == "behind",
+        "behind": comparisons.verdict == "ahead",
+    })  # fmt: skip
+    both = pd.concat([ours, theirs])
+    by_task = both.groupby(["name", "task"])[["below", "ahead", "behind"]].sum()
+    others = both.groupby("name").size() / comparisons.task.nunique()
+    mean = by_task.groupby("name").mean()
+    return pd.DataFrame(
+        {
+            "mean": 1 + mean.below,
+            "low": 1 + mean.behind,
+            "high": 1 + others - mean.ahead,
+        }
+    )

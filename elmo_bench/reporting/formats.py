@@ -1,0 +1,260 @@
+"""Formats of the columns that several tables have: words, numbers, mean ± sd, seeds, gains."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from elmo_bench.reporting.comparisons import MARKS
+from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
+from elmo_bench.reporting.tables import Format, Line, lines_of, present
+from elmo_bench.spec.experiments import PaperFigures
+
+REDUCTION = "error reduction"
+FEW_SEEDS = 3
+SEEN = "tie (± x): with so few seeds a difference below x points could not be seen."
+
+
+def with_minus(text: str) -> str:
+    """The text with minus signs instead of hyphens."""
+    return text.replace("-", "−")
+
+
+def signed(number: float, digits: int = 2) -> str:
+    """Rounded, always with a sign."""
+    return with_minus(f"{number:+.{digits}f}")
+
+
+def mean_and_sd(mean: float, sd: float | None) -> str:
+    """Such as `40.12 ± 0.30`; without the deviation if there is none."""
+    deviation = present(sd)
+    text = f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
+    return with_minus(text)
+
+
+def words(heading: str, column: str, *, link: str = "anchor") -> Format:
+    """A text as it is."""
+    return Format(heading, lambda line: present(line.get(column)) or "", {"": column}, link)
+
+
+def number(
+    heading: str,
+    column: str,
+    form: str = ".2f",
+    *,
+    suffix: str = "",
+    link: str = "anchor",
+    hint: str = "",
+) -> Format:
+    """A number in this form; empty where it is missing."""
+
+    def text(line: Line) -> str:
+        value = present(line.get(column))
+        return "" if value is None else with_minus(f"{value:{form}}{suffix}")
+
+    return Format(heading, text, {"": column}, link, hint=hint)
+
+
+def spread(
+    heading: str,
+    name: str,
+    *,
+    of: str = "",
+    count: str = "n",
+    mark: str = "",
+    more: Mapping[str, str] | None = None,
+    **attributes: str,
+) -> Format:
+    """Mean ± sd of the columns `name`_mean and `name`_sd, and a mark.
+
+    of: the beginning of all of these columns, in a wide table. more: parts after mean, sd and n.
+    """
+
+    def text(line: Line) -> str:
+        mean = present(line.get(f"{of}{name}_mean"))
+        if mean is None:
+            return ""
+        sign = present(line.get(f"{of}{mark}")) or ""
+        return f"{mean_and_sd(mean, line.get(f'{of}{name}_sd'))} {sign}".rstrip()
+
+    columns = {"mean": f"{name}_mean", "sd": f"{name}_sd", "n": count, **(more or {})}
+    attributes = {"link": "anchor"} | attributes
+    named = {key: f"{of}{column}" for key, column in attributes.items() if column}
+    return Format(
+        heading,
+        text,
+        {part: f"{of}{column}" for part, column in columns.items()},
+        **named,
+    )
+
+
+def score(split: str, metric: str) -> Format:
+    """Mean ± sd of the main score on dev or test, with the mark of systems whose gains have no verdict."""
+    return spread(f"{split} {metric}", split, mark="mark", more={"converged": "converged"})
+
+
+def seeds() -> Format:
+    """How many seeds, and which; the value is which."""
+
+    def text(line: Line) -> str:
+        return f"{line['n']} ({_listed(line['seeds'])})"
+
+    return Format("seeds", text, {"": "seed_list"}, seeds="seeds")
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def interval(heading: str = "95 %", low: str = "low", high: str = "high") -> Format:
+    """The bounds as one text; apart for programs."""
+
+    def text(line: Line) -> str:
+        if present(line.get(low)) is None:
+            return ""
+        return f"{signed(line[low])} … {signed(line[high])}"
+
+    return Format(heading, text, {"low": low, "high": high})
+
+
+def p_value(heading: str, column: str) -> Format:
+    """Three decimals, or that it is smaller."""
+
+    def text(line: Line) -> str:
+        p = present(line.get(column))
+        if p is None:
+            return ""
+        return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+    return Format(heading, text, {"": column})
+
+
+def gain(heading: str) -> Format:
+    """The difference of two means."""
+
+    def text(line: Line) -> str:
+        mean = present(line.get("gain"))
+        return "" if mean is None else signed(mean)
+
+    return Format(heading, text, {"mean": "gain", "se": "se"})
+
+
+def gain_formats(over: str = BASELINE, *, split: str = "test") -> list[Format]:
+    """Gain, interval, verdict, adjusted p, relative error reduction, and what could be detected.
+
+    Also how many seeds each of the two has, where the numbers differ. over: empty if another column names it.
+    """
+    before = "" if split == "test" else f"{split} "
+    after = f" over {over}" if over else ""
+    return [
+        gain(f"{before}gain{after}"),
+        interval(),
+        Format(
+            "verdict",
+            _verdict,
+            {"": "conclusion"},
+            hint="conclusion",
+            verdict="verdict",
+            note="untested_note",
+        ),
+        p_value("p (Holm)", "p_holm"),
+        number(REDUCTION, "reduction", ".1f", suffix=" %"),
+        number("detectable", "detectable"),
+        Format(
+            "n of the two",
+            _seeds_of_both,
+            {"ours": "our_count", "other": "their_count"},
+        ),
+    ]
+
+
+def _verdict(line: Line) -> str:
+    if present(line.get("gain")) is None:
+        return ""
+    return f"{MARKS[line['verdict']]} {shown_conclusion(line)}".strip()
+
+
+def shown_conclusion(line: Line) -> str:
+    """The conclusion; of a tie with few seeds also what could have been seen: half of the interval's width."""
+    few = min(line["n_ours"], line["n_theirs"]) <= FEW_SEEDS
+    if line["verdict"] == "tie" and few:
+        return f"tie (± {(line['high'] - line['low']) / 2:.2f})"
+    return line["conclusion"]
+
+
+def _seeds_of_both(line: Line) -> str:
+    ours = present(line.get("our_count"))
+    return "" if ours is None else f"{ours} and {line['their_count']}"
+
+
+def short_gain(line: Line, of: str = "") -> str:
+    """A gain in one decimal with its mark and its interval; empty without one."""
+    mean, low = present(line.get(f"{of}gain")), present(line.get(f"{of}low"))
+    if mean is None:
+        return ""
+    parts = [f"{mean:+.1f}", MARKS[line[f"{of}verdict"]]]
+    if low is not None:
+        parts.append(f"({low:.1f} to {line[f'{of}high']:.1f})")
+    return with_minus(" ".join(part for part in parts if part))
+
+
+def judged(heading: str, *, of: str) -> Format:
+    """In a wide table, a test score with the verdict of its gain over the baseline; see `with_judgements`."""
+    parts = {"verdict": "judgement"}
+    return spread(
+        heading,
+        "test",
+        of=of,
+        mark="judged_mark",
+        more=parts,
+        hint="judged_hint",
+        verdict="verdict",
+    )
+
+
+JUDGED = (
+    "test_mean",
+    "test_sd",
+    "n",
+    "anchor",
+    "judgement",
+    "judged_mark",
+    "judged_hint",
+    "verdict",
+)
+
+
+def with_judgements(systems: pd.DataFrame) -> pd.DataFrame:
+    """Systems with their comparison over the baseline (`with_gains`), and what `judged` shows of it."""
+    judgements, marks, hints = [], [], []
+    for line in lines_of(systems):
+        if present(line.get("gain")) is not None:
+            judgements.append(line["conclusion"])
+            hints.append(f"{short_gain(line)} over {BASELINE}: {line['conclusion']}")
+            marks.append(MARKS[line["verdict"]] or line["mark"])
+        else:
+            hint = "not converged" if line["mark"] == DAGGER else line["mark"]
+            judgements.append(hint or None)
+            hints.append(hint)
+            marks.append(line["mark"])
+    return systems.assign(judgement=judgements, judged_mark=marks, judged_hint=hints)
+
+
+def paper_figures(
+    systems: pd.DataFrame, paper: PaperFigures | None, keys: Sequence[str]
+) -> tuple[pd.DataFrame, list[Format]]:
+    """The paper's figure of each system in a column that is headed with its data; no column without any.
+
+    keys: of each system, its variant in `paper`; empty for a system that the paper does not have.
+    """
+    if paper is None:
+        return systems, []
+    first = systems.iloc[0]
+    figures = [paper.figures.get(key) for key in keys]
+    table = systems.assign(
+        paper_text=[str(figure) if figure else "" for figure in figures],
+        paper_mean=[figure.mean if figure else None for figure in figures],
+        paper_sd=[figure.sd if figure else None for figure in figures],
+    )
+    heading = f"paper: {beside_the_papers(first.task, first.suite, paper.scored)}"
+    parts = {"mean": "paper_mean", "sd": "paper_sd"}
+    return table, [Format(heading, lambda line: line["paper_text"], parts, link="")]

@@ -1,0 +1,294 @@
+"""The two pages, from one content: README.md, and an index.html that loads nothing from elsewhere.
+
+Text from records may come from strangers. HTML is escaped by the template, Markdown by `literal`.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from elmo_bench.base.errors import plain
+from elmo_bench.reporting.comparisons import MARKS
+from elmo_bench.reporting.console import markdown
+from elmo_bench.reporting.costs import cost_formats
+from elmo_bench.reporting.figures import FAINT, GRID, INK, NAMED, SURFACE, Drawing
+from elmo_bench.reporting.findings import Findings
+from elmo_bench.reporting.formats import mean_and_sd, signed
+from elmo_bench.reporting.leaderboard import Leaderboard
+from elmo_bench.reporting.names import (
+    BASELINE,
+    counted,
+    data_name,
+    percent,
+    task_title,
+    task_unit,
+)
+from elmo_bench.reporting.tables import Table, lines_of, present
+
+FOLDER = Path(__file__).parent / "page"
+CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
+# Colours that differ in dark mode, as variables of the page's style: four by name, an encoder's by its value.
+_COLOURS = {colour: f"c{colour[1:]}" for colour, _ in NAMED.values()}
+_COLOURS |= {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line"}
+
+
+def markdown_page(board: Leaderboard, findings: Mapping[str, Findings]) -> str:
+    """The whole page. The same ledger, findings and command give the same text."""
+    environment = _environment(escape=False)
+    environment.filters["literal"] = literal
+    environment.filters["code"] = lambda text: "`" + " ".join(text.replace("`", "'").split()) + "`"
+    text = environment.get_template("README.md.j2").render(
+        _content(board, findings), markdown=table_lines
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def table_lines(table: Table) -> str:
+    """The table in Markdown, without HTML, links or images."""
+    return "\n".join(map(literal, to_markdown(table).split("\n")))
+
+
+def to_markdown(table: Table) -> str:
+    """The table with aligned columns, without folded rows and notes."""
+    return markdown(table.columns, table.texts(table.shown), words=table.words)
+
+
+def literal(text: str) -> str:
+    """One line without HTML, links, images or control characters."""
+    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", plain(re.sub(r"[\r\n]+", " ", text)))
+    return re.sub(r"(?<!\\)\\*([\[\]])", r"\\\1", text)
+
+
+def html_page(
+    board: Leaderboard, findings: Mapping[str, Findings], *, ledger: Path, out: Path
+) -> Iterator[str]:
+    """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
+
+    The same ledger, findings and command give the same text. Of thousands of runs it is many megabytes.
+    """
+    systems = board.systems
+    in_tables = set(chain(*(table.anchors(table.shown) for table in board.tables)))
+    template = _environment(escape=True).get_template("index.html.j2")
+    stream = template.stream(
+        _content(board, findings),
+        runs=_entries(systems),
+        mean_and_sd=mean_and_sd,
+        links=_links(board, Path(os.path.relpath(ledger, out))),
+        closed=len(systems) > CLOSED,
+        folded=set(systems.anchor) - in_tables,
+        inline=lambda figure, phone=False: Markup(
+            inline(figure, phone=phone)
+        ),  # matplotlib escapes its text
+        style=Markup((FOLDER / "style.css").read_text(encoding="utf-8")),
+        script=Markup((FOLDER / "script.js").read_text(encoding="utf-8")),
+        rendered=lambda text: Markup(
+            MarkdownIt("js-default").render(text)
+        ),  # it lets no HTML through
+        figures={figure.stem: figure for figure in board.figures},
+        moved=_moved(board, findings),
+        colours=sorted(name for name in set(_COLOURS.values()) if name.startswith("c")),
+        card_of=lambda path: f"../{path}" if (out.parent / path).is_file() else "",
+        tasks={task: task_title(task) for task in systems.task},
+    )
+    stream.enable_buffering(1000)
+    return iter(stream)
+
+
+def _environment(*, escape: bool) -> Environment:
+    return Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=escape,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+
+
+def _content(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, Any]:
+    """What both pages have."""
+    suites = lines_of(board.suites)
+    whole = board.systems[board.systems.fraction == ""]
+    shown = board.runs[board.runs.hash.isin(board.systems.hash)]
+    return {
+        "board": board,
+        "suites": suites,
+        "sections": {suite["name"]: _sections(board, suite["name"]) for suite in suites},
+        "findings": {suite["name"]: findings.get(suite["name"], Findings()) for suite in suites},
+        "data": {suite: data_lines(group) for suite, group in whole.groupby("suite")},
+        "encoders": {suite["name"]: _encoders(suite) for suite in suites},
+        "machines": machines(shown),
+        "counted": counted,
+        "stems": {figure.stem for figure in board.figures},
+        "older": superseded(board.runs),
+    }
+
+
+def _sections(board: Leaderboard, suite: str) -> list[dict[str, Any]]:
+    return lines_of(board.sections[board.sections.suite == suite])
+
+
+def _moved(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, str]:
+    """The figures that a finding shows, and which does: each is drawn once, and pictures are at the top."""
+    pictures = {picture.stem for picture in board.suites.picture.dropna()}
+    moved = {}
+    for of_suite in findings.values():
+        for finding in of_suite.shown:
+            moved.update({stem: finding.name for stem in finding.figures if stem not in pictures})
+    return moved
+
+
+def _encoders(suite: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of each encoder what it is, its rank, its scores with their gains, and its cost."""
+    encoders = []
+    for encoder in lines_of(suite["encoders"]):
+        scores = suite["scores"][suite["scores"].name == encoder["name"]]
+        costs = [(column.heading, column.text(encoder)) for column in cost_formats()]
+        encoder["has_rank"] = present(encoder["mean"]) is not None
+        encoder["scores"] = [_score(line) for line in lines_of(scores)]
+        encoder["costs"] = [(heading, text) for heading, text in costs if text]
+        encoders.append(encoder)
+    return encoders
+
+
+def _score(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The test score of a system, and its gain over the baseline, if it has one."""
+    score = {key: line[key] for key in ("title", "anchor", "checked", "verdict", "conclusion")}
+    score["over"], score["mark"] = BASELINE, MARKS.get(line["verdict"], "")
+    score["text"] = mean_and_sd(line["test_mean"], line["test_sd"])
+    gain = present(line["gain"])
+    score["gain"] = "" if gain is None else signed(gain)
+    return score
+
+
+def _links(board: Leaderboard, home: Path) -> dict[str, dict[int, str]]:
+    """The address of each record, by the anchor of its system and seed."""
+    links: dict[str, dict[int, str]] = {}
+    for run in board.runs.itertuples():
+        path = home / run.paths.record.relative_to(run.paths.ledger)
+        links.setdefault(run.anchor, {})[run.seed] = quote(path.as_posix())
+    return links
+
+
+def _entries(
+    systems: pd.DataFrame,
+) -> Iterator[tuple[Any, list[tuple[int, str, str]], dict[str, str]]]:
+    """Each system with its scores by seed and what its entry says below them."""
+    for system in systems.itertuples():
+        by_seed = zip(system.seeds, system.dev_scores, system.test_scores, strict=True)
+        scores = [(seed, f"{dev:.2f}", f"{test:.2f}") for seed, dev, test in by_seed]
+        yield system, scores, _facts(system)
+
+
+def _facts(system: Any) -> dict[str, str]:
+    """What the entry of a system says below its scores."""
+    share = present(system.share)
+    part = ""
+    if system.fraction:
+        part = ", a fraction of all" if share is None else f", {percent(share)} of all"
+    return {
+        "trained on": f"{system.train:,} {task_unit(system.task)}{part}",
+        "scored on": f"{system.dev_items:,} dev, {system.test_items:,} test",
+        "command": system.spec.command(system.seeds[0]),
+        "changed": system.label or "nothing",
+        "data": "; ".join([system.data, *system.notes]),
+        "parameters": f"{system.trainable:,} trainable, {system.frozen:,} frozen",
+        "best epoch": ", ".join(dict.fromkeys(system.seed_epochs)),
+        "converged": f"{system.converged} of {system.n} seeds, protocol {system.protocol}",
+        "cost": f"{system.work_minutes:.1f} minutes, {system.peak_memory_mib:,.0f} MiB, a run",
+        "made": ", ".join([system.created[:10], system.cpu, system.device, system.precision]),
+    }
+
+
+def data_lines(systems: pd.DataFrame) -> list[str]:
+    """What the systems of each group were trained and scored on."""
+    lines = []
+    for group in systems.drop_duplicates("basis").itertuples():
+        counts = f"{group.train:,} train, {group.dev_items:,} dev, {group.test_items:,} test"
+        facts = [data_name(group.task, group.suite), counts, f"size {group.size}"]
+        facts += [f"version {group.version}", f"digest {group.data}"]
+        line = f"{group.title} ({group.group_name}): {'; '.join(fact for fact in facts if fact)}."
+        notes = "; ".join(note.rstrip(".") for note in group.notes)
+        lines.append(f"{line} Notes: {notes}." if notes else line)
+    return lines
+
+
+def machines(runs: pd.DataFrame) -> list[str]:
+    """How many runs came from which hardware and code, and the hours they took."""
+    minutes: dict[str, list[float]] = {}
+    for run in runs.itertuples():
+        minutes.setdefault(_machine(run), []).append(run.work_minutes)
+    lines = []
+    for place, of_place in sorted(minutes.items()):
+        lines.append(f"{place}: {counted(len(of_place))}, {sum(of_place) / 60:.1f} hours")
+    if len(lines) < 2:
+        return lines
+    return [
+        *lines,
+        f"In total: {counted(len(runs))}, {runs.work_minutes.sum() / 60:.1f} hours of computing",
+    ]
+
+
+def _machine(run: Any) -> str:
+    """The hardware, the precision and the code of a run."""
+    torch = f", torch {run.torch}" if run.torch else ""
+    commit = f"commit {run.commit[:10]}" if run.commit else "no git commit"
+    changes = " with uncommitted changes" if run.environment["dirty"] else ""
+    return ", ".join([
+        run.cpu if run.device == "cpu" else f"{run.device} ({run.cpu})",
+        counted(run.threads, "thread"),
+        f"{run.precision}{torch}",
+        f"{commit}{changes}",
+    ])  # fmt: skip
+
+
+def superseded(runs: pd.DataFrame) -> list[tuple[str, str]]:
+    """(path of the old runs, what replaced them and why: the settings and contents that differ)."""
+    lines = []
+    specs = dict(zip(runs.hash, runs.spec, strict=True))
+    old = runs[~runs.current].sort_values(["suite", "task", "run_label", "hash", "seed"])
+    for run_hash, of_hash in old.groupby("hash", sort=False):
+        run = of_hash.iloc[0]
+        before, after = _settings(run.spec), _settings(specs[run.replaced_by])
+        changed = sorted(
+            key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+        )
+        word = "seed" if len(of_hash) == 1 else "seeds"
+        seeds = f"{word} {', '.join(map(str, of_hash.seed))}"
+        path = "/".join([run.suite, run.task, run.spec.encoder, str(run_hash)])
+        lines.append((path, f"({seeds}) by {run.replaced_by}; changed: {', '.join(changed)}"))
+    return lines
+
+
+def _settings(spec: Any) -> dict[str, Any]:
+    return {**spec.settings, **(spec.contents or {})}
+
+
+def inline(figure: Drawing, *, phone: bool = False) -> str:
+    """The drawing as an element of a page; a text beside it is read instead of it."""
+    svg, stem = (figure.phone_svg, f"{figure.stem}-phone") if phone else (figure.svg, figure.stem)
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(
+        r"<metadata>.*?</metadata>|<title>.*?</title>|<style.*?</style>",
+        "",
+        svg,
+        flags=re.DOTALL,
+    )
+    svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{stem}-", svg)
+    svg = re.sub(r"#[0-9a-f]{6}\b", _as_variable, svg)
+    svg = re.sub(r"font-family: [^;\"]+;? ?", "", svg)
+    return re.sub(r"\n\s*", "\n", svg.replace("<svg", '<svg aria-hidden="true"', 1)).strip()
+
+
+def _as_variable(colour: re.Match[str]) -> str:
+    name = _COLOURS.get(colour[0])
+    return f"var(--{name})" if name else colour[0]

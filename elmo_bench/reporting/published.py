@@ -1,0 +1,102 @@
+"""The published runs: what `report` writes of a ledger, and whether a run reproduces its published row.
+
+Importing this imports no pandas and no torch.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from elmo_bench.base.json import read_json
+from elmo_bench.reporting.significance import summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE = Path(__file__).parents[1] / "data" / "published.json"
+SUITE = "open"
+NEAR = 0.5  # points from the score of the same seed on the same kind of processor
+DEVIATIONS = 3  # standard deviations from the mean, elsewhere
+
+
+class Published(NamedTuple):
+    """All seeds of one published run."""
+
+    suite: str
+    task: str
+    encoder: str
+    size: str
+    hash: str
+    label: str  # the options that differ from the default run
+    data: str  # digest of all examples
+    mean: float  # of the test scores, in percent
+    sd: float | None  # None for a single seed
+    minutes: float  # a run, mean over seeds
+    seeds: dict[
+        str, dict[str, Any]
+    ]  # by seed: test and dev score, and the processor (or GPU) of its run
+
+
+def published_rows(runs: "pd.DataFrame", systems: "pd.DataFrame") -> list[dict[str, Any]]:
+    """What is published of the systems of a report, as JSON: those whose scores are checked."""
+    ours = systems[(systems.suite == SUITE) & systems.checked].sort_values(
+        ["task", "test_mean", "run_label", "hash"], ascending=[True, False, True, True]
+    )
+    rows = []
+    for system in ours.itertuples():
+        score = summarise(system.test_scores)
+        seeds = {}
+        for run in runs[runs.hash == system.hash].sort_values("seed").itertuples():
+            seeds[str(run.seed)] = {
+                "test": run.test,
+                "dev": run.dev,
+                "processor": processor(run.environment),
+            }
+        row = Published(
+            suite=system.suite,
+            task=system.task,
+            encoder=system.spec.encoder,
+            size=system.size,
+            hash=system.hash,
+            label=system.label,
+            data=(system.spec.contents or {}).get("data", ""),
+            mean=score.mean,
+            sd=score.sd,
+            minutes=system.work_minutes,
+            seeds=seeds,
+        )
+        rows.append(row._asdict())
+    return rows
+
+
+def processor(environment: Any) -> str:
+    """The kind of processor of a record's environment: the GPU, if it ran on one."""
+    return environment["cpu"] if environment["device"] == "cpu" else environment["device"]
+
+
+@cache
+def published() -> dict[str, Published]:
+    """Every published run, by hash; none in a checkout without the file."""
+    return {row["hash"]: Published(**row) for row in read_json(FILE)} if FILE.exists() else {}
+
+
+def verdict(score: float, seed: int, processor: str, row: Published) -> str:
+    """Whether a test score of the same hash reproduces the published run, and else by how much not; in words.
+
+    On the same kind of processor a seed reproduces its own score, but for the order of sums. Elsewhere, or with another
+    seed, a score is one more draw.
+    """
+    own = row.seeds.get(str(seed))
+    if own and own["processor"] == processor:
+        off, most = abs(score - own["test"]), NEAR
+        where = f"the published {own['test']:.2f} of seed {seed} on the same processor"
+    elif row.sd is None:
+        return (
+            f"not comparable: published {row.mean:.2f} for one seed on another processor or seed"
+        )
+    else:
+        off, most = abs(score - row.mean), DEVIATIONS * row.sd
+        where = (
+            f"the published mean {row.mean:.2f}; {DEVIATIONS} standard deviations are {most:.2f}"
+        )
+    return f"{'' if off <= most else 'not '}reproduced: {off:.2f} from {where}"

@@ -1,0 +1,179 @@
+"""The leaderboard as files: both pages, tables/ as CSV and LaTeX, figures/ as SVG and PNG; and parts of a README."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.reporting import published
+from elmo_bench.reporting.findings import Findings
+from elmo_bench.reporting.formats import number, words
+from elmo_bench.reporting.leaderboard import Leaderboard
+from elmo_bench.reporting.pages import html_page, literal, markdown_page, table_lines
+from elmo_bench.reporting.tables import Table, lines_of, make_table, wide
+
+START, END = (
+    "<!-- table: make report writes it -->",
+    "<!-- /table -->",
+)  # around the table in the repository's README
+MINUTES, MINUTES_END = (
+    "<!-- minutes: make report writes them -->",
+    "<!-- /minutes -->",
+)  # a run's, by task
+# The page names every table and figure that was written with it; links in findings have other texts.
+_LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$", "→": r"$\to$", "…": r"\ldots{}",
+    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "<": "$<$", ">": "$>$", "λ": r"$\lambda$",
+    "γ": r"$\gamma$", "=": "$=$", "·": r"$\cdot$", "†": r"\dag{}",
+})  # fmt: skip
+
+
+def write(
+    board: Leaderboard, *, ledger: Path, out: Path, findings: Mapping[str, Findings]
+) -> list[Path]:
+    """Write every file and return their paths. Tables and figures that only the earlier page names are removed.
+
+    findings: by suite.
+    """
+    files: dict[Path, bytes] = {}
+    for table in board.tables:
+        files[out / "tables" / f"{table.stem}.csv"] = to_csv(table).encode()
+        files[out / "tables" / f"{table.stem}.tex"] = to_latex(table).encode()
+    for figure in board.figures:
+        files[out / "figures" / f"{figure.stem}.svg"] = figure.svg.encode()
+        files[out / "figures" / f"{figure.stem}.png"] = figure.png
+    files[out / "README.md"] = markdown_page(board, findings).encode()
+    index = out / "index.html"
+    earlier = (
+        {out / name.decode() for name in _LINK.findall(index.read_bytes())}
+        if index.exists()
+        else set()
+    )
+    with atomic_write(index) as handle:
+        for piece in html_page(board, findings, ledger=ledger, out=out):
+            handle.write(piece.encode())
+    for path, content in files.items():
+        with atomic_write(path) as handle:
+            handle.write(content)
+    for path in earlier - files.keys():
+        path.unlink(missing_ok=True)
+    return [*files, index]
+
+
+def write_published(board: Leaderboard, path: Path) -> None:
+    """Write what runs are compared with when they end."""
+    with atomic_write(path, "w") as handle:
+        text = json.dumps(
+            published.published_rows(board.runs, board.systems),
+            indent=1,
+            ensure_ascii=False,
+        )
+        handle.write(f"{text}\n")
+
+
+def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
+    """Write what the suite `open` shows: picture and table 1 between START and END, minutes where they are asked for.
+
+    Raises UserError if the file lacks START or END.
+    """
+    text = "\n".join(line for _, line in read_lines(path)) + "\n"
+    if START not in text or END not in text.partition(START)[2]:
+        raise UserError(
+            f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs."
+        )
+    summary = minutes = "No runs yet."
+    for suite in lines_of(board.suites):
+        if suite["name"] == published.SUITE and suite["table1"]:
+            summary = _summary(suite, out, path.parent)
+            minutes = table_lines(_minutes(board, suite["table1"]))
+    text = _between(text, START, summary, END)
+    text = _between(text, MINUTES, minutes, MINUTES_END)
+    with atomic_write(path, "w") as handle:
+        handle.write(text)
+
+
+def _between(text: str, start: str, content: str, end: str) -> str:
+    """The text with this content between two lines, if it has both."""
+    before, _, rest = text.partition(start)
+    _, has_end, after = rest.partition(end)
+    return f"{before}{start}\n\n{content}\n\n{end}{after}" if has_end else text
+
+
+def _summary(suite: Mapping[str, Any], out: Path, folder: Path) -> str:
+    """Headline, picture and table 1 for a file in this folder."""
+    paragraphs = [f"**{literal(suite['headline'])}**"]
+    picture, table1 = suite["picture"], suite["table1"]
+    if picture:
+        path = os.path.relpath(out / "figures" / f"{picture.stem}.png", folder)
+        paragraphs.append(f"![{literal(picture.alt)}]({quote(path)})")
+    paragraphs += [table_lines(table1), literal(" ".join(table1.notes))]
+    return "\n\n".join(paragraphs)
+
+
+def _minutes(board: Leaderboard, table1: Table) -> Table:
+    """Mean minutes of the runs in table 1, and the memory that one of them took at most."""
+    systems = board.systems[board.systems.anchor.isin(table1.anchors(table1.lines))]
+    peaks = board.runs.groupby("hash").peak_memory_mib.max()
+    systems = systems.assign(peak=systems.hash.map(peaks))
+    most = systems.groupby("basis").peak.max() / 1024
+    frame = wide(
+        systems.assign(gib=systems.basis.map(most)),
+        "basis",
+        "encoder_label",
+        ["work_minutes"],
+    )
+    formats = [words("minutes", "heading")]
+    formats.extend(number(name, f"{name} work_minutes", ".1f") for name in table1.columns)
+    formats.append(number("memory, at most", "gib", ".1f", suffix=" GiB"))
+    return make_table("minutes", "", frame, formats)
+
+
+def to_csv(table: Table) -> str:
+    """One line a row, unrounded, without notes; one column for each part of a column. UTF-8, comma, line feeds."""
+    columns = {}
+    for column in table.formats:
+        for part in column.parts:
+            values = [_exact(column.values(line)[part]) for line in table.lines]
+            if part or len(column.parts) == 1 or any(value is not None for value in values):
+                columns[f"{column.heading} {part}".strip()] = values
+    frame = pd.DataFrame(columns, dtype=object).rename(columns=_exact)
+    return frame.to_csv(index=False, lineterminator="\n")
+
+
+def to_latex(table: Table) -> str:
+    """A table environment for booktabs and amssymb, with the notes below."""
+    rows = [[_tex(text) for text in row] for row in table.texts()]
+    styler = pd.DataFrame(rows, columns=[_tex(heading) for heading in table.columns]).style.hide(
+        axis="index"
+    )
+    text = styler.to_latex(
+        column_format="".join("l" if words else "r" for words in table.words),
+        position_float="centering",
+        hrules=True,
+        label=f"tab:{table.stem}",
+        caption=_tex(table.title),
+    )
+    notes = "".join(f"\\par\\smallskip\\footnotesize {_tex(note)}\n" for note in table.notes)
+    return "% \\usepackage{booktabs,amssymb}\n" + text.replace(
+        r"\end{table}", notes + r"\end{table}"
+    )
+
+
+def _exact(value: Any) -> Any:
+    """Without rounding errors in the last digits; a text from a record is no formula of a spreadsheet."""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return float(f"{value:.10g}") if isinstance(value, float) else value
+
+
+def _tex(text: str) -> str:
+    return text.translate(_LATEX)

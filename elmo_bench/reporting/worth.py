@@ -1,0 +1,98 @@
+"""Worth against cost: what encoders gain over the baseline, and what they cost."""
+
+from math import nan
+from statistics import fmean
+
+import pandas as pd
+
+from elmo_bench.reporting.charts import chart
+from elmo_bench.reporting.costs import SPEED, cost_formats
+from elmo_bench.reporting.figures import Drawing
+from elmo_bench.reporting.formats import interval, number, words
+from elmo_bench.reporting.layouts.encoders import over_baseline
+from elmo_bench.reporting.names import BASELINE, task_title
+from elmo_bench.reporting.published import processor
+from elmo_bench.reporting.significance import mean_interval
+from elmo_bench.reporting.tables import Table, make_table, with_gains
+
+TITLE = "Worth against cost"
+NOTE = (
+    "Costs: {}, one thread; median (and range) of {} passes over {:,} tokens in all. load: processor seconds, with the "
+    "libraries that the encoder imports. peak: above the process without encoder."
+)
+
+
+def worth(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.DataFrame
+) -> tuple[list[Table], list[Drawing]]:
+    """A table, the baseline first, and a figure; nothing without costs of two encoders that share a task.
+
+    An encoder that is not converged on a task is in neither.
+    """
+    if encoders.empty or BASELINE not in set(encoders[encoders.cost.notna()].name):
+        return [], []
+    gains = with_gains(systems, over_baseline(comparisons))
+    gains = gains[gains.gain.notna()]
+    converged = gains.groupby("name").both_converged.all()
+    costly = encoders[encoders.cost.notna() & encoders.name.map(converged).eq(True)]
+    gains = gains[gains.name.isin(costly.name)]
+    shared = _shared_groups(systems, gains, len(costly))
+    if not shared:
+        return [], []
+    mean_gains = [
+        _mean_gain(gains[(gains.name == name) & gains.basis.isin(shared)]) for name in costly.name
+    ]
+    baseline = encoders[encoders.name == BASELINE]
+    nothing = {"gain": 0.0, "low": nan, "high": nan}
+    frame = pd.concat([baseline, costly]).assign(
+        **pd.DataFrame([nothing, *mean_gains]).to_dict("list")
+    )
+    titles = [task_title(systems[systems.basis == basis].task.iloc[0]) for basis in shared]
+    of = titles[0] if len(titles) == 1 else f"mean of {len(titles)} tasks"
+    stem, title = (
+        f"{systems.suite.iloc[0]}-worth",
+        f"{TITLE}: {of}, suite {systems.suite.iloc[0]}",
+    )
+    cost = baseline.cost.iloc[0]
+    passes = len(cost["tokens_per_second"]["1"])
+    note = f"Gains: {', '.join(titles)}. {NOTE.format(processor(cost['environment']), passes, cost['tokens'])}"
+    shown = frame.drop(columns="anchor").assign(gain=frame.gain.where(frame.name != BASELINE))
+    formats = [
+        words("encoder", "name"),
+        number(f"gain over {BASELINE}", "gain", "+.2f"),
+        interval(),
+        *cost_formats(),
+    ]
+    return [make_table(stem, title, shown, formats, notes=[note])], [
+        _against_cost(f"{stem}-speed", title, frame, of)
+    ]
+
+
+def _shared_groups(systems: pd.DataFrame, gains: pd.DataFrame, count: int) -> list[str]:
+    """The groups of the baseline in which all of the encoders, so many, have a gain."""
+    encoders_of = gains.groupby("basis").name.nunique()
+    complete = set(encoders_of[encoders_of == count].index) if count else set()
+    return [basis for basis in systems[systems.name == BASELINE].basis if basis in complete]
+
+
+def _mean_gain(gains: pd.DataFrame) -> dict[str, float]:
+    """The mean over tasks with its interval; without one if a task was not tested."""
+    tested = [difference for difference in gains.difference if difference is not None]
+    low, high = mean_interval(tested) if len(tested) == len(gains) else (nan, nan)
+    return {"gain": fmean(gains.gain), "low": low, "high": high}
+
+
+def _against_cost(stem: str, title: str, frame: pd.DataFrame, of: str) -> Drawing:
+    """Gains over speed, the baseline first."""
+    points = pd.DataFrame({
+        "encoder": frame.name,
+        "tokens/s, best batch": frame[SPEED],
+        f"points over {BASELINE} on test": frame.gain,
+        "sd": ((frame.high - frame.low) / 2).where(frame.name != BASELINE, 0.0),
+    })  # fmt: skip
+    best = frame.iloc[1:].sort_values("gain", ascending=False, kind="stable").iloc[0]
+    message = (
+        f"{best['name']} gains most, {best.gain:.1f} points ({of}), and reads {best[SPEED]:,.0f} tokens/s; "
+        f"{BASELINE} reads {frame[SPEED].iloc[0]:,.0f}"
+    )
+    return chart(stem, title, points, message=message)
