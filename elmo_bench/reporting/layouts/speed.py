@@ -1,5 +1,7 @@
 """Learning curves by training step."""
 
+from typing import Any
+
 import pandas as pd
 
 from elmo_bench.reporting.charts import chart
@@ -19,7 +21,7 @@ STEPS = "training steps"
 
 
 def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The encoders on all of the data, the baseline first."""
+    """The encoders on all of the data, the baseline first. Adds `best_curve`, see `curve_of`."""
     table = with_variants(systems[systems.fraction == ""], experiment)
     table = table.drop_duplicates(["basis", "encoder_label"], keep="last")
     groups = []
@@ -27,7 +29,9 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         groups.append(
             group.sort_values("encoder_label", key=lambda names: names.map(experiment.position))
         )
-    return pd.concat(groups) if groups else table
+    chosen = pd.concat(groups) if groups else table
+    curves = [curve_of(row) for row in chosen[["seed_curves", "seed_steps"]].itertuples()]
+    return chosen.assign(best_curve=pd.Series(curves, chosen.index, dtype=object))
 
 
 def _compared(systems: pd.DataFrame) -> list[pd.DataFrame]:
@@ -79,12 +83,12 @@ def _end(line: Line) -> str:
     return "" if gain is None else with_minus(f"{gain:+.2f} {line['mark']}".rstrip())
 
 
-def _steps(system: pd.Series) -> list[pd.Series]:
+def _steps(system: Any) -> list[pd.Series]:
     """Of each seed, the steps that were done after each epoch."""
     return [pd.Series(steps).cumsum() for steps in system.seed_steps]
 
 
-def curve_of(system: pd.Series) -> pd.Series:
+def curve_of(system: Any) -> pd.Series:
     """The best dev score so far by training step, the mean over seeds, from where every seed has a score.
 
     A seed that has ended keeps its score.
@@ -96,7 +100,7 @@ def curve_of(system: pd.Series) -> pd.Series:
 
 
 def _curves(group: pd.DataFrame) -> dict[str, pd.Series]:
-    return {row.encoder_label: curve_of(row) for _, row in group.iterrows()}
+    return dict(zip(group.encoder_label, group.best_curve, strict=True))
 
 
 def _leads(group: pd.DataFrame) -> dict[str, pd.Series]:
