@@ -124,8 +124,8 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     - `seeds`, and `seed_list`, the same as a text; `n`, how many
     - of each seed, in this order: `dev_scores`, `test_scores`, `macro_f1_scores`, `seed_curves`, `seed_steps`,
       `seed_mixes`, and `seed_epochs`, such as `3 of 10`
-    - `dev_mean` and `dev_sd`, the mean and the sample standard deviation; the same of `test` and `macro_f1`; a system in
-      which nothing is drawn (`RunSpec.deterministic`) has no deviation
+    - `dev_mean` and `dev_sd`, the mean and the sample standard deviation; the same of `test` and `macro_f1`.
+      A system in which nothing is drawn (`RunSpec.deterministic`) has no deviation
     - `converged`, how many seeds are
     - `mark`: why its gains have no verdict: its scores are not checked, or a seed did not converge (a dagger)
     - the mean of `work_minutes` and of `peak_memory_mib`

@@ -213,9 +213,17 @@ def test_what_nobody_here_can_check_says_so_wherever_it_is_shown(not_installed, 
     (out / "FINDINGS-open.md").write_text(text)
     claims = "\n".join(CLAIM.format(task=task) for task in findings.values())
     (out / "findings_open.py").write_text(claims)
-    options = ["--ledger", str(ledger), "--out", str(out), "--findings", str(out), "--every-eval-ever", str(tmp_path / "logs"), "--published",
-               str(tmp_path / "published")]  # fmt: skip
-    assert main(["report", *options]) == 0
+    options = {
+        "--ledger": ledger,
+        "--out": out,
+        "--findings": out,
+        "--every-eval-ever": tmp_path / "logs",
+        "--published": tmp_path / "published",
+    }
+    command = ["report"]
+    for option, path in options.items():
+        command += [option, str(path)]
+    assert main(command) == 0
     page = (out / "README.md").read_text(encoding="utf-8")
     assert "ELMo gains" in page and "on elsewhere" not in page  # headline, and text of the picture
     headline, _, rest = page.partition("Findings are written by people and shown only")
