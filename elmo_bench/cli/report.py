@@ -8,7 +8,7 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger import Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
-from elmo_bench.reporting.console import LEDGER, report_folder
+from elmo_bench.reporting.console import report_folder
 from elmo_bench.spec.names import metric_of
 
 
@@ -47,6 +47,11 @@ def main(arguments: list[str]) -> int:
         write_published(board, options.published)
     older = frame[~frame.current].hash.nunique()
     print(f"{options.out}: {len(board.systems)} rows, {older} superseded; {len(files)} files")
+    if not options.findings and any(options.out.glob("FINDINGS-*.md")):
+        print(
+            f"{options.out}: its findings are left out, since their claims are code. If you trust it: "
+            f"--findings {options.out}"
+        )
     return int(bool(read.problems or problems))
 
 
@@ -57,14 +62,12 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add("--out", type=Path, help="folder to write to (default: results, or LEDGER-report of another ledger)")
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
     add("--findings", type=Path, metavar="FOLDER", help="of FINDINGS-SUITE.md and findings_SUITE.py, which is run as "
-        "code (default: results for its own ledger, none for another)")  # fmt: skip
+        "code (default: none)")  # fmt: skip
     add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
     add("--every-eval-ever", type=Path, metavar="FILE", help="also write the runs in the schema of Every Eval Ever")
     add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
     options = command.parse_args(arguments)
     options.out = options.out or report_folder(options.ledger)
-    if options.ledger == LEDGER and not options.findings:
-        options.findings = report_folder(LEDGER)
     return options
 
 

@@ -198,16 +198,16 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_code_of_findings_runs_only_from_a_folder_that_was_named(tmp_path, monkeypatch):
-    """A ledger may come from strangers, and so may what lies beside it."""
+def test_code_of_findings_runs_only_from_a_folder_that_was_named(tmp_path, monkeypatch, capsys):
+    """A ledger may come from strangers, and so may what lies beside it, in the default folders too."""
     monkeypatch.chdir(tmp_path)
     for ledger, out in (("theirs/runs", "theirs/runs-report"), ("results/runs", "results")):
         add(tmp_path / ledger, "ner", "glove", 0)
         write_findings(tmp_path / out, "## Mine\nclaim: mine\nfigure:\nruns:\n\nMine.", "def mine(tables): return {}")
         own = ["--ledger", ledger] if ledger != "results/runs" else []
         assert report.main(own) == 0
-        text = (tmp_path / out / "README.md").read_text(encoding="utf-8")
-        assert ("#### Mine" in text) == (out == "results")
+        assert "#### Mine" not in (tmp_path / out / "README.md").read_text(encoding="utf-8")
+        assert f"If you trust it: --findings {out}\n" in capsys.readouterr().out
     assert report.main(["--ledger", "theirs/runs", "--findings", "theirs/runs-report"]) == 0
     assert "#### Mine" in (tmp_path / "theirs/runs-report/README.md").read_text(encoding="utf-8")
 
