@@ -4,10 +4,15 @@ import json
 import os
 import re
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from elmo_bench.ledger import Record
 from elmo_bench.runner.run import run
+from elmo_bench.spec import conf_files, config, run_spec
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import described  # noqa: F401  # for tests
 
@@ -78,3 +83,17 @@ def printed_folder(folder: Path) -> None:
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
+
+
+def first_ones(cases: Iterable[Any], count: int) -> list[Any]:
+    """Cases of a test, of which all but the first ones are slow: they run in `make test-all`."""
+    listed = list(cases)
+    return [*listed[:count], *(pytest.param(case, marks=pytest.mark.slow) for case in listed[count:])]
+
+
+def forget_configs() -> None:
+    """Read every yaml again: configs are remembered by their names, whatever folders are included."""
+    for module in (config, conf_files, run_spec):
+        for member in vars(module).values():
+            if hasattr(member, "cache_clear"):
+                member.cache_clear()

@@ -81,6 +81,7 @@ def test_a_moved_run_is_the_run_of_today(tiny_bert, tmp_path, add_pieces, encode
     assert add_pieces(ledger, "--weights", tiny_bert) == (0, ["0 records moved"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", ["write_record", "move_work", "unlink"])
 def test_a_killed_script_is_started_again(tiny_bert, tmp_path, add_pieces, monkeypatch, last):
     """It is killed before it does this, first."""

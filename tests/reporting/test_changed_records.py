@@ -12,9 +12,8 @@ import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, run_hash, write_record
 from elmo_bench.reporting.names import UNCHECKED
-from elmo_bench.spec.run_spec import _composed
 from tests.reporting.ledgers import fill
-from tests.runs import ROOT, small
+from tests.runs import ROOT, first_ones, forget_configs, small
 
 RAISED = 30.0
 
@@ -126,7 +125,7 @@ def refused_by_all(ledger, capsys, path, why, score):
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", first_ones(VARIANTS, 5))
 def test_a_changed_figure_is_refused(ledger, capsys, variant):
     change, why = VARIANTS[variant]
     path = next(ledger.rglob("elmo/*/seed0.json"))
@@ -150,6 +149,7 @@ def test_outcomes_that_cannot_be_read_are_no_way_around_it(ledger, capsys, file)
     refused_by_all(ledger, capsys, path, why, f"{of_test(record)['f1']:.2f}")
 
 
+@pytest.mark.slow
 def test_neither_a_run_nor_a_sweep_shows_it(main_job, tmp_path, capsys, elmo_run):
     shutil.copytree(elmo_run[0], tmp_path / "runs")
     [path] = (tmp_path / "runs").rglob("seed0.json")
@@ -175,7 +175,7 @@ def not_installed(ledger, tmp_path, monkeypatch):
     text = text.replace("title: Named entities", "title: Elsewhere")
     (conf / "elsewhere.yaml").write_text(text)
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "mine"))
-    _composed.cache_clear()
+    forget_configs()
     for path in sorted(ledger.rglob("seed?.json")):
         record = read_record(path)
         outcomes = read_outcomes(RunPaths.of(ledger, record))
@@ -186,7 +186,7 @@ def not_installed(ledger, tmp_path, monkeypatch):
             of_test(record)["f1"] = 99.0 + record["seed"] / 100
         write_record(RunPaths.of(ledger, record), record, outcomes)
     yield ledger
-    _composed.cache_clear()
+    forget_configs()
 
 
 FINDING = """## {name}

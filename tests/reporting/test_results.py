@@ -15,11 +15,10 @@ from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.published import Published, verdict
 from elmo_bench.reporting.render import START
 from elmo_bench.spec.experiments import experiments
-from elmo_bench.spec.run_spec import _composed
 from tests.ledger.records import OUTCOMES
 from tests.reporting.frames import board_of
 from tests.reporting.ledgers import add, fill, full
-from tests.runs import ROOT
+from tests.runs import ROOT, forget_configs
 
 RESULTS = ROOT / "results"
 
@@ -55,6 +54,7 @@ def test_no_option_replaces_a_column(tmp_path):
 def test_the_folders_of_the_environment_are_included(tmp_path, make_record, monkeypatch):
     """Without its folder, a run is listed by its hash, and a warning names the folder's option."""
     monkeypatch.setattr("elmo_bench.base.include.folders", [])
+    forget_configs()
     conf = tmp_path / "mine" / "conf" / "task"
     conf.mkdir(parents=True)
     (conf / "elsewhere.yaml").write_text(
@@ -69,9 +69,9 @@ def test_the_folders_of_the_environment_are_included(tmp_path, make_record, monk
         ("elsewhere", f"run {record['hash']}", True), ("ner", "", True),
     ]  # fmt: skip
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "mine"))
-    _composed.cache_clear()
+    forget_configs()
     assert [*elmo_bench.results(tmp_path / "runs").label] == ["", ""]
-    _composed.cache_clear()
+    forget_configs()
 
 
 def test_a_damaged_record_is_a_warning_and_a_missing_folder_an_error(tmp_path):
@@ -177,6 +177,7 @@ def test_every_committed_finding_holds():
     assert len(findings.shown) == 5
 
 
+@pytest.mark.slow
 def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path):
     """Without its asserts each claim finds its numbers."""
     full(tmp_path / "runs", light=("ner", "snli"), seeds=2)
