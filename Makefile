@@ -1,8 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
-# A process a core, with one thread each: threads of several processes on the same cores stall each other.
 TORCH := 'torch==2.13.*'
+# A process a core, with one thread each: threads of several processes on the same cores stall each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help

@@ -1,4 +1,7 @@
-"""Loggers by name: `conf/logger`; several at once with a plus: `logger.name=csv+tensorboard`."""
+"""Loggers by name: `conf/logger`.
+
+Several at once are joined by a plus: `logger.name=csv+tensorboard`.
+"""
 
 import inspect
 import json
@@ -13,9 +16,10 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, Wand
 from elmo_bench.base.errors import redacted
 from elmo_bench.training.optimisers import construct
 
-# Settings of wandb, which else sends the command line, where a password may be, the paths of program and Python, the
-# names of host and user, the remote of git, packages, code, what is printed, and how busy the machine is. A setting
-# comes before its environment variable.
+# Settings of wandb, which else sends the command line, where a password may be, the
+# paths of program and Python, the names of host and user, the remote of git, packages,
+# code, what is printed, and how busy the machine is. A setting comes before its
+# environment variable.
 PRIVATE: dict[str, Any] = {
     "x_disable_meta": True,
     "x_disable_stats": True,
@@ -37,18 +41,26 @@ PRIVATE: dict[str, Any] = {
 
 @contextmanager
 def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger]]:
-    """The loggers that `options["name"]` names, none for `none`; closed when the block ends, as failed if it raises.
+    """The loggers that `options["name"]` names, none for `none`.
 
-    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or None; `tags`. Each logger gets the
-    options that it has; with one alone, an option that it lacks raises UserError.
+    They are closed when the block ends, as failed if it raises.
+
+    run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or
+    None; `tags`. Each logger gets the options that it has; with one alone, an option
+    that it lacks raises UserError.
     """
     names = str(options["name"]).split("+")
     run["config"] = json.loads(redacted(json.dumps(run["config"])))
     loggers: list[Logger] = []
     for name in names:
-        known = inspect.signature(LOGGERS[name]).parameters if len(names) > 1 and name in LOGGERS else options
-        own = {key: value for key, value in options.items() if key in known} | {"name": name}
-        loggers += filter(None, [construct("logger", LOGGERS, {**run, **own})])
+        chosen = dict(options)
+        if len(names) > 1 and name in LOGGERS:
+            parameters = inspect.signature(LOGGERS[name]).parameters
+            chosen = {key: value for key, value in options.items() if key in parameters}
+        chosen["name"] = name
+        logger = construct("logger", LOGGERS, {**run, **chosen})
+        if logger is not None:
+            loggers.append(logger)
     failed = True
     try:
         yield loggers
@@ -65,7 +77,9 @@ def csv(*, work: Path, **_: Any) -> Logger:
     """`log/metrics.csv` in the run's folder; a resumed run goes on with it."""
     logger = CSVLogger(work, name="", version="log", flush_logs_every_n_steps=1)
     file = Path(logger.log_dir) / "metrics.csv"
-    before = file.read_text(encoding="utf-8") if file.is_file() and (work / "last.ckpt").exists() else ""
+    before = ""
+    if file.is_file() and (work / "last.ckpt").exists():
+        before = file.read_text(encoding="utf-8")
     file.unlink(missing_ok=True)
     writer = logger.experiment  # empties the folder
     if before:
@@ -74,19 +88,28 @@ def csv(*, work: Path, **_: Any) -> Logger:
     return logger
 
 
-def tensorboard(*, work: Path, config: dict[str, Any], group: str | None = None, **_: Any) -> Logger:
-    """Events in `log` of the run's folder, with the options and the group as its parameters."""
+def tensorboard(
+    *, work: Path, config: dict[str, Any], group: str | None = None, **_: Any
+) -> Logger:
+    """Events in `log` of the run's folder; options and group are its parameters."""
     logger = TensorBoardLogger(work, name="", version="log")
     logger.log_hyperparams(config | {"group": group or ""})
     return logger
 
 
 def wandb(
-    *, work: Path, title: str, config: dict[str, Any], project: str, group: str | None = None, tags: Sequence[str] = ()
+    *,
+    work: Path,
+    title: str,
+    config: dict[str, Any],
+    project: str,
+    group: str | None = None,
+    tags: Sequence[str] = (),
 ) -> Logger:
-    """A wandb run of its own, in its group: its options, scores and curves, and nothing of the machine (`PRIVATE`).
+    """A wandb run in its group: options, scores, curves, nothing of the machine.
 
-    It is offline unless a key is set (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` says otherwise.
+    `PRIVATE` keeps the machine out. The run is offline unless a key is set
+    (`$WANDB_API_KEY`, `wandb login`) or `$WANDB_MODE` is online.
     """
     import wandb
 
@@ -94,13 +117,25 @@ def wandb(
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
     work.mkdir(parents=True, exist_ok=True)
     return WandbLogger(
-        name=title, project=project, save_dir=work, config=config, mode=mode, reinit="finish_previous",
-        group=group, tags=list(tags), settings=wandb.Settings(**PRIVATE),
-    )  # fmt: skip
+        name=title,
+        project=project,
+        save_dir=work,
+        config=config,
+        mode=mode,
+        reinit="finish_previous",
+        group=group,
+        tags=list(tags),
+        settings=wandb.Settings(**PRIVATE),
+    )
 
 
 def none(**_: Any) -> None:
     """Nothing is logged."""
 
 
-LOGGERS: dict[str, Callable[..., Logger | None]] = {each.__name__: each for each in (csv, none, tensorboard, wandb)}
+LOGGERS: dict[str, Callable[..., Logger | None]] = {
+    "csv": csv,
+    "none": none,
+    "tensorboard": tensorboard,
+    "wandb": wandb,
+}

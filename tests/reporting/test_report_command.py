@@ -212,6 +212,18 @@ def test_code_of_findings_runs_only_from_a_folder_that_was_named(tmp_path, monke
     assert "#### Mine" in (tmp_path / "theirs/runs-report/README.md").read_text(encoding="utf-8")
 
 
+def test_claims_are_checked_where_python_leaves_out_asserts(tmp_path):
+    text = "## Wrong\nclaim: wrong\nfigure:\nruns:\n\nWrong."
+    write_findings(tmp_path, text, "def wrong(tables):\n    assert 1 > 2\n    return {}")
+    code = f"""
+from pathlib import Path
+from elmo_bench.reporting.findings import read_findings
+print(len(read_findings(Path({str(tmp_path)!r}), "open", []).untrue))
+"""
+    done = subprocess.run([sys.executable, "-O", "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
 def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
     add(tmp_path / "runs", "ner", "elmo", 0)
     ledger = ["--ledger", str(tmp_path / "runs")]
