@@ -37,9 +37,10 @@ def main(arguments: list[str]) -> int:
     print_problems("report", [*left_out(frame), *remarks(frame)])
     board = leaderboard(frame, command=_command(options), costs=costs)
     findings = _findings(options, board)
+    untrue: list[str] = []
     for of_suite in findings.values():
-        problems = [*problems, *of_suite.untrue]
-    print_problems("report", problems)
+        untrue += of_suite.untrue
+    print_problems("report", [*problems, *untrue])
     count = _write(options, board, frame, findings)
     older = frame[~frame.current].hash.nunique()
     rows = len(board.systems)
