@@ -7,6 +7,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 GROUPS = {
     "run": {
@@ -62,6 +63,16 @@ for _group in GROUPS.values():
 _ENCODER_OPTION = re.compile(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=")
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors say how the options of a run are written."""
+
+    def error(self, message: str) -> NoReturn:
+        option = re.search(r"unrecognized arguments: --([a-z][\w.]*)", message)
+        if option:
+            message += f" (an option of a run has no dashes: {option[1]}=VALUE)"
+        super().error(message)
+
+
 def parser(
     command: str, epilog: str | None = None, *, ledger: bool = False
 ) -> argparse.ArgumentParser:
@@ -71,7 +82,7 @@ def parser(
     """
     about = COMMANDS[command].partition(":  ")[0]
     sentence = f"{about[:1].upper()}{about[1:]}."
-    command_parser = argparse.ArgumentParser(
+    command_parser = Parser(
         prog=f"elmo-bench {command}", description=sentence, epilog=epilog
     )
     if ledger:

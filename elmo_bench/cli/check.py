@@ -13,6 +13,7 @@ from typing import Any
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.cli import parser
+from elmo_bench.cli.inputs import record_in
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES
 from elmo_bench.spec.names import metric_of, task_class
@@ -117,7 +118,7 @@ def _misplaced(root: Path, records: set[Path], problems: list[str]) -> list[str]
 def _record(path: Path, gold: Path | None) -> Iterator[str]:
     """The lines about one record. Raises UserError if it is missing, or misplaced."""
     try:
-        record = ledger.read_record(path)
+        record = record_in(path)
     except UserError as error:
         if not path.exists():
             raise

@@ -4,8 +4,10 @@ Of two encoders it prints the differences, of several their ranks.
 """
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -32,6 +34,7 @@ from elmo_bench.reporting.significance import Difference
 from elmo_bench.reporting.tables import lines_of, make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.options import guess
 
 POINTS = 2.0  # a difference that most people would like to see
 FAMILY = (
@@ -51,6 +54,7 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     encoders = _encoders(options)
     check_exists(options.ledger)
+    _check_names(options.ledger, encoders)
     within = [options.suite] if options.suite else ()
     read = read_all(options.ledger, within, metrics=metric_of)
     frame = runs(options.ledger, read.records)
@@ -116,6 +120,19 @@ def _check_changes(name: str, changes: Sequence[str]) -> None:
             raise UserError(
                 f"--encoder {name} {change}: takes encoder.KEY=VALUE alone. "
                 "Runs with other changes are in the report's table of all runs."
+            )
+
+
+def _check_names(ledger: Path, encoders: Sequence[str]) -> None:
+    """Raise UserError for an encoder without a folder: reading all records is slow."""
+    names = {path.name for path in ledger.glob("*/*/*/") if not path.is_symlink()}
+    for encoder in encoders:
+        # A label may be NAME, CHANGES; or where one of two encoders of a name is.
+        name = re.split(r", | \(", encoder)[0].rpartition("/")[2]
+        if names and name not in names:
+            there = ", ".join(sorted(names))
+            raise UserError(
+                f"{name}: no runs in {ledger}{guess(name, names)}. It has: {there}."
             )
 
 

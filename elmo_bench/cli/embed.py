@@ -7,6 +7,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import choose_threads
 from elmo_bench.cli import parser
+from elmo_bench.cli.inputs import check_file
 
 STATEFUL_BATCH = 64  # the default of AllenNLP's command
 MODES = {
@@ -83,6 +84,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _check(options: argparse.Namespace) -> None:
     """Raise UserError for options that need no torch to be refused."""
     out = options.out
+    if options.sentences != "-":
+        check_file(options.sentences)
     if options.batch_size is not None and options.batch_size < 1:
         raise UserError(
             f"--batch-size {options.batch_size}: too small. Give 1 or more."

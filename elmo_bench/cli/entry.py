@@ -47,13 +47,14 @@ def main(arguments: list[str]) -> int:
     name = ""
     wait_asleep()
     try:
-        arguments = include_given(arguments)
+        arguments = _without_help(include_given(arguments))
         if not arguments or arguments[0] in ("-h", "--help", "--version"):
             is_version = "--version" in arguments[:1]
             print(f"elmo-bench {__version__}" if is_version else usage())
             return 0
         name, *rest = arguments
         _check_command(name)
+        _check_folder()
         return _run_command(name, rest)
     except UserError as error:
         return _report(error, name)
@@ -68,8 +69,20 @@ def main(arguments: list[str]) -> int:
         return _report(refused, name)
 
 
+def _without_help(arguments: list[str]) -> list[str]:
+    """`help` and `help COMMAND` as `--help` and `COMMAND --help`."""
+    if arguments[:1] != ["help"]:
+        return arguments
+    return [*arguments[1:2], "--help"]
+
+
 def _check_command(name: str) -> None:
     """Raise UserError for an unknown command."""
+    if name.startswith("-"):
+        raise UserError(
+            f"{name}: a command comes first, and its options are key=value. "
+            "Write: elmo-bench run task=ner encoder=elmo"
+        )
     if name not in COMMANDS:
         # Imported here, with OmegaConf, which few commands need.
         from elmo_bench.spec.options import guess
@@ -77,6 +90,14 @@ def _check_command(name: str) -> None:
         names = ", ".join(COMMANDS)
         hint = guess(name, COMMANDS)
         raise UserError(f"unknown command '{name}'{hint}. Choose one of: {names}.")
+
+
+def _check_folder() -> None:
+    """Raise UserError if the current folder was removed: libraries then fail."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UserError("the current folder was removed. Change to another.") from None
 
 
 def _run_command(name: str, arguments: list[str]) -> int:
@@ -105,12 +126,30 @@ def _silence(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def _open_closed_streams() -> None:
+    """Nothing is written to a stream that the caller closed (`>&-`).
+
+    A file that is opened later would else get the number of the stream, and what is
+    printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere != number:
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+        mode = "r" if name == "stdin" else "w"
+        setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
 def main_into_pipe(arguments: list[str]) -> int:
     """`main`, ending with a line after Ctrl-C or SIGTERM.
 
     It ends quietly when the reader of its output has ended (`| head`).
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal may know ASCII alone.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
-from elmo_bench.ledger.merge import merge
+from elmo_bench.ledger.merge import Merged, merge
 from elmo_bench.spec.names import metric_of
 
 
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     """
     options = _parse(arguments)
     _check(options.source, options.into)
-    merged = merge(options.source, options.into, metric_of)
+    merged = _merge(options.source, options.into)
     if not any(vars(merged).values()):
         raise UserError(
             f"{options.source}: no run in it. "
@@ -31,6 +31,17 @@ def main(arguments: list[str]) -> int:
         f"{len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
     )
     return int(bool(merged.problems or merged.conflicts))
+
+
+def _merge(source: Path, into: Path) -> Merged:
+    try:
+        return merge(source, into, metric_of)
+    except FileNotFoundError as error:  # a folder that cannot be made, as below /proc
+        path = error.filename or into
+        raise UserError(
+            f"--into {into}: {path} cannot be made ({error.strerror}). "
+            "Choose another folder."
+        ) from None
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from elmo_bench.cli import parser
+from elmo_bench.cli.inputs import check_file, record_in
 
 
 def main(arguments: list[str]) -> int:
@@ -12,6 +13,8 @@ def main(arguments: list[str]) -> int:
     Raises UserError.
     """
     options = _parse(arguments)
+    record_in(options.record)
+    check_file(options.file)
 
     # Imported here, so that --help does not wait for torch.
     from elmo_bench.runner.predict import predict

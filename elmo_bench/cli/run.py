@@ -12,6 +12,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
+from elmo_bench.cli import Parser
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
 from elmo_bench.reporting.console import already, ending, outcome
 from elmo_bench.runner.run import run
@@ -39,7 +40,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="elmo-bench run", add_help=False)
+    parser = Parser(prog="elmo-bench run", add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("--cfg", choices=["job"])

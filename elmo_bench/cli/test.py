@@ -1,5 +1,6 @@
 """`elmo-bench --include FOLDER test`: whether encoders and tasks keep contracts."""
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from elmo_bench.cli import parser
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import described
 
+_GUIDE = "see CONTRIBUTING.md."
 DRAWS = 20  # of a few examples, until some have different gold
 
 
@@ -27,6 +29,9 @@ def main(arguments: list[str]) -> int:
             results.append(_passes(f"encoder {name}", _encoder(name, options)))
         for name in _names(folder, "task"):
             results.append(_passes(f"task {name}", _task(name, options)))
+        for missing in _without_yaml(folder):
+            print(f"WRONG  {missing}", flush=True)
+            results.append(False)
     if not results:
         raise UserError(
             "no encoder and no task to test. "
@@ -49,6 +54,31 @@ def _options(arguments: list[str]) -> list[str]:
 def _names(folder: Path, group: str) -> list[str]:
     """The names of the encoders or tasks of a folder."""
     return [path.stem for path in sorted(folder.glob(f"conf/{group}/*.yaml"))]
+
+
+def _without_yaml(folder: Path) -> list[str]:
+    """A line for each encoder and task that has code and no yaml.
+
+    A module next to the encoders that has no function `load` is no encoder.
+    """
+    lines = []
+    for path in sorted(folder.glob("encoders/[!_]*.py")):
+        is_encoder = "def load(" in path.read_text(encoding="utf-8", errors="replace")
+        if is_encoder and not _is_configured(folder, path.stem):
+            yaml = f"conf/encoder/{path.stem}.yaml"
+            lines.append(f"encoder {path.stem}: no yaml. Write {yaml}: {_GUIDE}")
+    for path in sorted(folder.glob("tasks/*/")):
+        name = path.name
+        has_code = any(path.glob("*.py"))
+        if has_code and name not in _names(folder, "task"):
+            lines.append(f"task {name}: no yaml. Write conf/task/{name}.yaml: {_GUIDE}")
+    return lines
+
+
+def _is_configured(folder: Path, kind: str) -> bool:
+    """Whether a yaml of the folder has an encoder of this kind."""
+    texts = [path.read_text("utf-8") for path in folder.glob("conf/encoder/*.yaml")]
+    return any(re.search(rf"\bkind:\s*['\"]?{kind}\b", text) for text in texts)
 
 
 def _passes(title: str, checks: Iterator[str]) -> bool:

@@ -130,10 +130,20 @@ def _is_choice(override: Override, folder: Path) -> bool:
 
 
 def _chosen(override: Override) -> str:
-    """The name of a choice, as it is written if it looks like a number or a list."""
+    """The name of a choice, as it is written if it looks like a number.
+
+    Raises UserError for a list.
+    """
     choice = override.value()
     if isinstance(choice, str):
         return choice
+    if isinstance(choice, list):
+        group = override.key_or_group
+        values = ",".join(map(str, choice))
+        raise UserError(
+            f"{override.input_line}: one name is wanted, and this is a list. "
+            f"`sweep {group}={values}` makes a run of each."
+        )
     return str(override.input_line).partition("=")[2]
 
 
