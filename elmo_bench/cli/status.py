@@ -1,6 +1,7 @@
 """`elmo-bench status --experiment table1`: which runs of a sweep are done."""
 
 import argparse
+import sys
 from collections import Counter, defaultdict
 
 from elmo_bench.base.errors import UserError
@@ -11,6 +12,7 @@ from elmo_bench.reporting.names import distinct_name
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import STATES, LedgerState, RunState
+from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 
 
@@ -23,6 +25,8 @@ def main(arguments: list[str]) -> int:
     arguments_given = _parse(arguments)
     options = _options(arguments_given)
     planned = plan(options)
+    if arguments_given.ledger != LEDGER and not planned.ledger.is_dir():
+        print(f"elmo-bench status: {planned.ledger}: no such folder", file=sys.stderr)
     ledger = LedgerState(planned.ledger)
     states = ledger.states(planned.runs)
     print_problems("status", ledger.problems)
@@ -108,12 +112,23 @@ def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> st
     seconds, unknown = ledger.seconds_left(runs, usual)
     if not seconds:
         return "no comparable run to estimate the time"
-    text = f"about {readable(seconds)} left, one after the other"
+    about = "at most about" if _any_shortened(runs) else "about"
+    text = f"{about} {readable(seconds)} left, one after the other"
     if workers > 1:
         text += f", {readable(seconds / workers)} with {workers} at once"
     if unknown:
         text += f" and {unknown} runs without an estimate"
     return text
+
+
+def _any_shortened(runs: list[RunState]) -> bool:
+    """Whether a run that is not done may have a longer run's time as its estimate."""
+    options = {*FRACTION, "task.training.epochs"}
+    return any(
+        not options.isdisjoint(run.run.spec.changes)
+        for run in runs
+        if run.state != "done"
+    )
 
 
 def _table(states: list[RunState]) -> str:

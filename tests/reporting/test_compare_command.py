@@ -46,7 +46,22 @@ def test_every_task_with_runs_of_both_has_a_row(ledger, capsys):
 def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsys):
     code, _, error = compare(ledger, capsys, "elmo", "glov")
     assert code == 2 and error.count("\n") == 1
-    assert error.strip().endswith("Encoders with runs on all of the data that change nothing else: elmo, glove.")
+    assert error.strip().endswith("(did you mean 'glove'?). It has: elmo, glove.")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ELMo", "ELMo: no runs in"),
+        ("ELMo", "(did you mean 'elmo'?)"),
+        ("GloVe", "(did you mean 'glove'?)"),
+        ("bert", "bert: no runs in"),
+        ("some/where/bert", "bert: no runs in"),
+    ],
+)
+def test_a_name_without_runs_is_refused_before_a_record_is_read(ledger, refused, monkeypatch, name, said):
+    monkeypatch.setattr("elmo_bench.cli.compare.read_all", None)
+    assert said in refused("compare", "elmo", name, "--ledger", ledger)
 
 
 def test_several_have_ranks(tmp_path, capsys):
@@ -120,7 +135,8 @@ def test_runs_that_differ_on_no_item_say_nothing_of_what_data_can_show():
 
 
 def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):
-    add(tmp_path, "ner", "elmo", 0, settings={"task.training.epochs": 1})
+    for encoder in ("elmo", "glove"):
+        add(tmp_path, "ner", encoder, 0, settings={"task.training.epochs": 1})
     code, _, error = compare(tmp_path, capsys, "elmo", "glove")
     assert code == 2 and "no run to compare. Runs that change an option are left out." in error
 
