@@ -95,7 +95,7 @@ def _check_command(name: str) -> None:
 def _check_folder() -> None:
     """Raise UserError if the current folder was removed: libraries then fail."""
     try:
-        os.getcwd()
+        Path.cwd()
     except FileNotFoundError:
         raise UserError("the current folder was removed. Change to another.") from None
 

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections import Counter, defaultdict
+from statistics import fmean
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
@@ -104,12 +105,7 @@ def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> st
 
     Estimated from the ledger, else from the published runs.
     """
-    usual = {
-        (row.suite, row.task, row.encoder): 60 * row.minutes
-        for row in published().values()
-        if not row.label
-    }
-    seconds, unknown = ledger.seconds_left(runs, usual)
+    seconds, unknown = ledger.seconds_left(runs, _published_seconds(runs))
     if not seconds:
         return "no comparable run to estimate the time"
     about = "at most about" if _any_shortened(runs) else "about"
@@ -119,6 +115,25 @@ def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> st
     if unknown:
         text += f" and {unknown} runs without an estimate"
     return text
+
+
+def _published_seconds(runs: list[RunState]) -> dict[tuple[str, str, str], float]:
+    """Of the published default runs, by suite, task and encoder.
+
+    An encoder of these runs that is not published has the mean of the others.
+    """
+    seconds: dict[tuple[str, str, str], float] = {}
+    by_task: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in published().values():
+        if not row.label:
+            seconds[row.suite, row.task, row.encoder] = 60 * row.minutes
+            by_task[row.suite, row.task].append(60 * row.minutes)
+    for state in runs:
+        spec = state.run.spec
+        of_task = by_task.get((spec.suite, spec.task))
+        if of_task:
+            seconds.setdefault((spec.suite, spec.task, spec.encoder), fmean(of_task))
+    return seconds
 
 
 def _any_shortened(runs: list[RunState]) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.progress import progress
-from elmo_bench.cli import parser
+from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
@@ -29,11 +29,15 @@ def main(arguments: list[str]) -> int:
     interrupt, and else 0: a run that is left to another process is no failure. Raises
     UserError for bad options.
     """
-    planned = plan(_options(arguments))
+    options = _options(arguments)
+    as_row = row.is_row(options)
+    if as_row:
+        row.check(options)
+    planned = plan(options)
     results: list[RunState] = []
     interrupted = False
     try:
-        _run(planned, results)
+        _run(planned, results, as_row=as_row)
     except KeyboardInterrupt:
         interrupted = True
     records = [result.record for result in results if result.record is not None]
@@ -55,8 +59,11 @@ def _options(arguments: list[str]) -> list[str]:
     return options
 
 
-def _run(planned: Plan, results: list[RunState]) -> None:
-    """Carry out the runs; print a line for each that ends, and add it to `results`."""
+def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
+    """Carry out the runs; print a line for each that ends, and add it to `results`.
+
+    as_row: after each task, also print where its encoders are among published ones.
+    """
     print(_start(planned), flush=True)
     with progress("sweep", len(planned.runs)) as meter:
         for ended in run_sweep(planned, entry, meter):
@@ -67,6 +74,17 @@ def _run(planned: Plan, results: list[RunState]) -> None:
                 meter.skip()
             else:
                 meter.advance()
+            if as_row:
+                _print_standing(result.run.spec.task, planned, results)
+
+
+def _print_standing(task: str, planned: Plan, results: list[RunState]) -> None:
+    """Print where the encoders are on a task, once all of its runs have ended."""
+    wanted = sum(run.spec.task == task for run in planned.runs)
+    ended = [result for result in results if result.run.spec.task == task]
+    if len(ended) == wanted:
+        for paragraph in row.standing(ended, planned.ledger):
+            print(f"\n{paragraph}", end="", flush=True)
 
 
 def _start(planned: Plan) -> str:

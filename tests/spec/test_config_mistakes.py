@@ -21,7 +21,7 @@ from elmo_bench.spec.config import compose, sweep
         ("task.training.epoch=1", "(did you mean 'task.training.epochs'?); 'task.training' has:"),
         ("epoch=1", "unknown option 'epoch' (did you mean 'task.training.epochs'?); the options are:"),
         ("training.epoch=1", "unknown option 'training.epoch' (did you mean 'task.training.epochs'?)"),
-        ("encoder=[a,b]", "encoder=[a,b]: one name is wanted, and this is a list. `sweep encoder=a,b` makes a run of each."),
+        ("encoder=[a,b]", "one name is wanted, and this is a list. `sweep encoder=a,b` makes a run of each."),
         ("Seed=1", "unknown option 'Seed' (did you mean 'seed'?); the options are:"),
         ("task=NER", "(did you mean 'ner'?)"),
         ("epochs=2", "unknown option 'epochs' (did you mean 'task.training.epochs'?)"),
