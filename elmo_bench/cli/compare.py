@@ -29,6 +29,7 @@ from elmo_bench.reporting.names import (
     in_paper_order,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
+from elmo_bench.reporting.primary import table1_verdicts
 from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.significance import Difference
 from elmo_bench.reporting.tables import lines_of, make_table, with_gains
@@ -37,9 +38,10 @@ from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.options import guess
 
 POINTS = 2.0  # a difference that most people would like to see
-FAMILY = (
-    "p (Holm): adjusted for {} above. "
-    "A report adjusts for all tests of its table 1, so its verdicts may differ."
+FAMILY = "p (Holm): adjusted for {} above."
+IN_TABLE1 = (
+    "in table 1: its verdict, where it differs from the one above. "
+    "A report adjusts for all tests of its table 1."
 )
 EPILOG = """Two encoders: the difference of the mean test scores, its interval over
 seeds and items, a verdict with the p-values of all tasks adjusted (Holm). Three or
@@ -242,6 +244,9 @@ def _print_two(
         pairs.append((ours["hash"], theirs["hash"]))
         lines.append(_line_of_two(task, ours, theirs))
     comparisons = compare(frame, pairs_of(pairs))
+    other_verdicts = _other_verdicts(frame, comparisons)
+    for line, other in zip(lines, other_verdicts, strict=True):
+        line["in_table1"] = other
     # The numbers of seeds have a column, so the last format is left out.
     *of_gain, _ = gain_formats("")
     formats = [
@@ -251,10 +256,30 @@ def _print_two(
         words("trained numbers", "numbers"),
         words("minutes a run", "minutes"),
     ]
+    notes = _notes_of_tests(comparisons)
+    if any(other_verdicts):
+        # Next to the verdict, which comes fifth.
+        formats.insert(5, words("in table 1", "in_table1"))
+        notes.append(IN_TABLE1)
     table = make_table("", "", with_gains(pd.DataFrame(lines), comparisons), formats)
     title = f"test scores of {encoders[0]} minus {encoders[1]}, {where}"
     print(f"{title}:\n\n{fitted(table.columns, table.texts())}")
-    _print_notes([*table.notes, *_notes_of_tests(comparisons)], chosen, comparisons)
+    _print_notes([*table.notes, *notes], chosen, comparisons)
+
+
+def _other_verdicts(frame: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
+    """For each comparison the verdict of table 1 and its reason, where it differs."""
+    pairs = list(zip(comparisons.ours, comparisons.theirs, strict=True))
+    suites = frame[frame.hash.isin(comparisons.ours)].suite
+    verdicts = table1_verdicts(frame[frame.suite.isin(suites)], pairs)
+    others = []
+    for pair, verdict in zip(pairs, comparisons.verdict, strict=True):
+        other = verdicts.get(pair)
+        if other is None or verdict in ("", other.verdict):
+            others.append("")
+        else:
+            others.append(other.reason)
+    return others
 
 
 def _line_of_two(
