@@ -213,7 +213,7 @@ def of_arrays() -> list[Case]:
         Case(reader="elmo_bench.encoders.hf_files:check_names", read=lambda path: check_names(sorted(path.iterdir())),
              make=partial(files, {"model.safetensors.index.json": '{"weight_map": {"a": "model-1.safetensors"}}',
                  "tokenizer_config.json": '{"a": [{"b": "x"}]}', "model-1.safetensors": ""}), damaged="*.json"),
-        one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
+        one("encoders.hf_model:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
         one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: layers["0"]}, max_bytes=1e9),
             tensors, lambda read, path: read(path, {"1" * 32})),
     ]  # fmt: skip
