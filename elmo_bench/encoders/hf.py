@@ -26,6 +26,7 @@ from elmo_bench.elmo.frozen import (
 )
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
+from elmo_bench.encoders.hf_adapter import has_adapter
 from elmo_bench.encoders.hf_files import checksum, files_of, find
 from elmo_bench.encoders.hf_model import load_model
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
@@ -144,7 +145,8 @@ class HfEncoder:
         return longest
 
     def __repr__(self) -> str:
-        return described(self, self.name)
+        adapter = " with its adapter" if has_adapter(self.folder) else ""
+        return described(self, self.name + adapter)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """float32 [L, T, D] of each sentence, on the encoder's device.

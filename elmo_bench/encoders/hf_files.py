@@ -15,6 +15,7 @@ from elmo_bench.base.files import sha256_of
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import TABLE, is_repository, repository
+from elmo_bench.encoders.hf_adapter import FILES as ADAPTER
 
 TOKENISER = "tokenizer.json"
 TEXTS = (
@@ -58,14 +59,17 @@ def find(weights: str) -> Path:
     path = SHIPPED.get(weights) or Path(weights).expanduser()
     # A name without / is an old one of the Hub, such as bert-base-cased.
     if not path.is_dir() and ("/" not in weights.strip("/") or is_repository(weights)):
-        path = repository(weights, files=(*TEXTS, *SAFE))
+        files = (*TEXTS, *SAFE, *ADAPTER)
+        path = repository(weights, files=files)
         more: tuple[str, ...] = () if weights_of(path) else PICKLED
         if not (path / TOKENISER).is_file():
             more += SLOW
         if more:
-            path = repository(weights, files=(*TEXTS, *SAFE, *more))
+            path = repository(weights, files=(*files, *more))
     if not (path / "config.json").is_file():
         what = "no config.json there" if path.is_dir() else "no such folder"
+        if (path / ADAPTER[0]).is_file():
+            what = "an adapter without its base model there"
         raise UserError(
             f"encoder.name={weights}: {what}. "
             "Give a model's folder, or user/repo on the Hub."
@@ -134,8 +138,10 @@ def weights_of(folder: Path) -> list[Path]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Every file that loading reads."""
-    names = TEXTS if (folder / TOKENISER).is_file() else (*TEXTS, *SLOW)
+    """Every file that loading reads, with those of an adapter."""
+    names = [*TEXTS, *ADAPTER]
+    if not (folder / TOKENISER).is_file():
+        names += SLOW
     files = set(weights_of(folder))
     for name in names:
         files.update(path for path in folder.glob(name) if path.is_file())
@@ -209,7 +215,8 @@ def only_files(folder: Path) -> Iterator[Path]:
     check_names(files)
     with TemporaryDirectory(prefix="elmo-bench-") as links:
         for path in files:
-            (Path(links) / path.name).symlink_to(path.resolve())
+            if path.name not in ADAPTER:  # transformers would load it, by its class
+                (Path(links) / path.name).symlink_to(path.resolve())
         try:
             constants.HF_HUB_OFFLINE = True
             constants.HF_HUB_CACHE = links

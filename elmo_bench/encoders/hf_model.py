@@ -1,6 +1,7 @@
 """A transformer's network and tokeniser, from files that may come from anybody."""
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import torch
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import ENDING, read_tensors
 from elmo_bench.base.json import read_json
-from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.encoders.hf_files import only_files, weights_of
+from elmo_bench.base.reading import AGAIN, check_pointer, reader, reading
+from elmo_bench.encoders.hf_adapter import has_adapter, merge_adapter
+from elmo_bench.encoders.hf_files import files_of, only_files, weights_of
 from elmo_bench.encoders.hf_tokenisers import SAFELY, load_tokeniser
 
 SPARE = 10**6  # numbers that a network may have that its files lack
@@ -31,6 +33,8 @@ def load_model(folder: Path) -> tuple[Any, Any]:
         reading(folder, "a model that transformers can load"),
         only_files(folder) as files,
     ):
+        for path in files_of(folder):
+            check_pointer(path)
         config = _config(files)
         tokeniser = load_tokeniser(files, name=folder)
         model, drawn = _network(config, files)
@@ -41,9 +45,9 @@ def load_model(folder: Path) -> tuple[Any, Any]:
             "Save it with tokenizer.save_pretrained(folder)."
         )
     _check_weights(model, drawn, folder)
-    if model.config.is_encoder_decoder:
-        return model.get_encoder(), tokeniser
-    return model, tokeniser
+    if has_adapter(folder):
+        model = merge_adapter(model, folder)
+    return _text_part(model, folder), tokeniser
 
 
 def _config(folder: Path) -> Any:
@@ -59,18 +63,19 @@ def _config(folder: Path) -> Any:
     path = folder / "config.json"
     size = sum(file.stat().st_size for file in weights_of(folder))
     settings = read_json(path)
-    if not isinstance(settings, dict) or not _are_depths(settings, size):
+    if not isinstance(settings, dict) or not _has_depth(settings, size):
         raise UserError(
             f"{path}: not the configuration of these weights. "
             "Save the model again with save_pretrained."
         )
     config = AutoConfig.from_pretrained(folder, **SAFELY)
-    # Under a name of its own, such as n_layer.
-    if not _is_depth(getattr(config, "num_hidden_layers", None), size):
-        raise UserError(
-            f"{path}: more layers than these weights hold. "
-            "Save the model again with save_pretrained."
-        )
+    for part in _parts(config):
+        # Under a name of its own, such as n_layer.
+        if not _is_depth(getattr(part, "num_hidden_layers", None), size):
+            raise UserError(
+                f"{path}: more layers than these weights hold. "
+                "Save the model again with save_pretrained."
+            )
     config._attn_implementation = "eager"
     with torch.device("meta"):
         model = AutoModel.from_config(config, trust_remote_code=False)
@@ -84,11 +89,25 @@ def _config(folder: Path) -> Any:
     return config
 
 
-def _are_depths(settings: dict[str, Any], size: int) -> bool:
-    """Whether each setting that may be a number of layers is one."""
-    return all(
-        _is_depth(value, size) for key, value in settings.items() if "layers" in key
-    )
+def _has_depth(settings: Any, size: int) -> bool:
+    """Whether each setting that may be a number of layers is one, at any level."""
+    if isinstance(settings, list):
+        return all(_has_depth(item, size) for item in settings)
+    if not isinstance(settings, dict):
+        return True
+    for key, value in settings.items():
+        if "layers" in key and not _is_depth(value, size):
+            return False
+    return _has_depth([*settings.values()], size)
+
+
+def _parts(config: Any) -> Iterator[Any]:
+    """A configuration and those inside it, such as the text_config of Gemma 3."""
+    yield config
+    for name in config.sub_configs:
+        part = getattr(config, name, None)
+        if part is not None:
+            yield from _parts(part)
 
 
 def _is_depth(value: Any, size: int) -> bool:
@@ -152,3 +171,25 @@ def _check_weights(model: Any, drawn: set[str], folder: Path) -> None:
             raise UserError(
                 f"{folder}: '{name}' has numbers that are not finite. {AGAIN}"
             )
+
+
+def _text_part(model: Any, folder: Path) -> Any:
+    """The part of a network that reads text: its encoder, or its language model.
+
+    Gemma 3, Qwen 3.5 and others read images, too. The language model is then a part
+    whose configuration is the `text_config`. Raises UserError if there is none.
+    """
+    from transformers import PreTrainedModel
+
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    config = model.config.get_text_config()
+    if config is model.config:
+        return model
+    for part in model.modules():
+        if isinstance(part, PreTrainedModel) and part.config is config:
+            return part
+    raise UserError(
+        f"encoder.name={folder}: {type(model).__name__} does not only read text, and "
+        "the part of its text_config was not found. Save its language model."
+    )
