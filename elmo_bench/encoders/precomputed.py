@@ -130,7 +130,8 @@ class LayerFile:
         self.path = path
         self._tensor: Callable[[str], Tensor]
         if path.suffix in HDF5:
-            file = h5py.File(path, "r")
+            # Disks of a network may have no locks, and a file is only read.
+            file = h5py.File(path, "r", locking=False)
             text: Any = _text(path, file[INDEX]) if is_inside(file, INDEX) else None
             self._tensor = partial(_data_set, path, file)
         else:
