@@ -27,6 +27,7 @@ from elmo_bench.text.batch import by_length, pools
 # At most, of a pool of sentences that go through the network together.
 SIZE = 64
 TOKENS = 4096
+FILE = "wmtlstm-8f474287.pth"  # published by salesforce/cove
 TENSORS = 8  # of a layer
 STATE = "the state of a bidirectional LSTM"
 
@@ -46,6 +47,12 @@ class Cove:
         `inputs`: static vectors, by name or path. Raises UserError.
         """
         path = Path(weights).expanduser()
+        if not path.is_file():
+            raise UserError(
+                f"encoder.weights={weights}: no such file. Download CoVe's {FILE}, "
+                "whose address is in cove/encoder.py of github.com/salesforce/cove, "
+                "and give its path."
+            )
         content = Content(path)
         self.files = [path, path_of(inputs)]
         self._inputs_checksum = Content(self.files[1]).sha256
@@ -136,7 +143,7 @@ def read_lstms(path: Path) -> nn.ModuleList:
     The file is what `torch.save` writes; no code in it runs. Numbers may be infinite or
     NaN. Raises UserError if the file is damaged or holds something else.
     """
-    with reading(path, STATE, "Give CoVe's wmtlstm-8f474287.pth."):
+    with reading(path, STATE, f"Give CoVe's {FILE}."):
         state = torch.load(path, map_location="cpu", weights_only=True)
         for name, tensor in state.items():
             _check_tensor(name, tensor)

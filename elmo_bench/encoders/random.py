@@ -35,6 +35,7 @@ class UntrainedEncoder(ElmoEncoder):
         self, sentences: Sequence[Sequence[str]], *, markers: bool = False
     ) -> tuple[Tensor, list[int]]:
         layers, lengths = super().batch(sentences, markers=markers)
+        self.scales = self.scales.to(layers.device)
         return layers * self.scales, lengths
 
 
