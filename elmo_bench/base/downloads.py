@@ -20,7 +20,14 @@ from urllib.parse import urlsplit
 from filelock import FileLock
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, disk_errors, sha256_of
+from elmo_bench.base.files import (
+    atomic_write,
+    disk_errors,
+    hold,
+    remove_stale,
+    sha256_of,
+    unfinished,
+)
 from elmo_bench.base.progress import console, progress
 
 if TYPE_CHECKING:
@@ -33,6 +40,9 @@ PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each new try
 # HTTP statuses after which another try may work.
 TRANSIENT = (408, 429, 500, 502, 503, 504)
 _MEGABYTE = 10**6
+OK = 200
+PARTIAL = 206
+NO_RANGE = 416  # the file is shorter than what is there of it
 
 
 class DownloadError(Exception):
@@ -79,9 +89,10 @@ def fetch(
 ) -> Path:
     """Download `url` to `path` if there is no such file; returns `path`.
 
-    The file is written atomically and by one process at a time. `sha256` is the
-    published checksum. `by_hand` tells the user what to do instead. Raises UserError if
-    the download fails or has a different checksum.
+    The file is written atomically and by one process at a time. A download that was
+    cut goes on where it ended if the server can; after a kill, too, if `sha256`, the
+    published checksum, is there to prove the result. `by_hand` tells the user what to
+    do instead. Raises UserError if the download fails or has a different checksum.
     """
     if path.is_file():
         return path
@@ -117,48 +128,135 @@ def _download(url: str, path: Path, checksum: str | None) -> None:
     import requests
 
     session = requests.Session()
-    headers = {"Accept-Encoding": "identity"}
     if url.startswith("https:"):
         session.adapters.pop("http://")  # no redirect leaves TLS
-    for pause in (*PAUSES, None):
-        response = None
-        try:
-            with session.get(
-                url, headers=headers, stream=True, timeout=(CONNECT, READ)
-            ) as response:
-                _save(response, path, checksum)
-            return
-        except requests.exceptions.InvalidSchema:
-            raise DownloadError("redirected away from https") from None
-        except requests.RequestException as error:
-            reason = _reason(error)
-            is_timeout = isinstance(error, requests.Timeout)
-            if response is None and not is_timeout:  # no such server, or no network
-                raise DownloadError(reason) from None
-        if pause is not None:
-            time.sleep(pause)
+    with _Partial(path, checksum) as partial:
+        for pause in (*PAUSES, None):
+            response = None
+            try:
+                with session.get(
+                    url,
+                    headers={"Accept-Encoding": "identity", **partial.wanted()},
+                    stream=True,
+                    timeout=(CONNECT, READ),
+                ) as response:
+                    _check_status(response)
+                    partial.save(response)
+                if partial.finish():
+                    return
+                reason = "the part of an earlier download does not fit"
+                continue
+            except requests.exceptions.InvalidSchema:
+                raise DownloadError("redirected away from https") from None
+            except requests.RequestException as error:
+                reason = _reason(error)
+                is_timeout = isinstance(error, requests.Timeout)
+                if response is None and not is_timeout:  # no such server, no network
+                    raise DownloadError(reason) from None
+            if pause is not None:
+                time.sleep(pause)
     raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries")
 
 
-def _save(response: "Response", path: Path, checksum: str | None) -> None:
-    """Write a server's answer to a file. Raises DownloadError."""
+def _check_status(response: "Response") -> None:
+    """Raises requests' error for a status that may pass, else DownloadError."""
     if response.status_code in TRANSIENT:
         response.raise_for_status()
-    if response.status_code != 200:
-        raise DownloadError(f"HTTP {response.status_code}")
-    length = response.headers.get("Content-Length", "")
-    total = int(length) // _MEGABYTE if length.isdigit() else None
-    digest = hashlib.sha256()
-    with (
-        atomic_write(path) as handle,
-        progress(f"{path.name}, MB", total=total) as meter,
+    asked_for_rest = "Range" in response.request.headers
+    if response.status_code != OK and not (
+        asked_for_rest and response.status_code in (PARTIAL, NO_RANGE)
     ):
-        for piece in response.iter_content(2**16):
-            handle.write(piece)
-            digest.update(piece)
-            meter.advance(steps=handle.tell() // _MEGABYTE - meter.steps)
-        if checksum and digest.hexdigest() != checksum:
-            raise DownloadError("the download does not have the SHA-256 published")
+        raise DownloadError(f"HTTP {response.status_code}")
+
+
+class _Partial:
+    """The part of a download that has arrived, in a file next to `path`.
+
+    With a checksum it stays after a kill or an error, and the next download goes on
+    from there. Without one it is used within this download alone, under the server's
+    mark of the file's version (`ETag`), because the file could have changed meanwhile.
+    """
+
+    def __init__(self, path: Path, checksum: str | None):
+        self.path = path
+        self.checksum = checksum
+        self.part = unfinished(path, "part")
+        self.version = ""  # the server's, of what is in the file
+        self.start = 0  # bytes that were there before the last answer
+
+    def __enter__(self) -> "_Partial":
+        try:
+            self.file = self.part.open("ab")
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
+        hold(self.file)
+        if not self.checksum:
+            self._empty()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        is_useful = self.checksum and self.file.seek(0, os.SEEK_END)
+        self.file.close()
+        if not is_useful:
+            self.part.unlink(missing_ok=True)
+        remove_stale(self.path.parent)
+
+    def _empty(self) -> None:
+        self.file.truncate(0)
+        self.start = self.file.seek(0)
+
+    def wanted(self) -> dict[str, str]:
+        """The headers that ask for the rest of the file."""
+        self.start = self.file.seek(0, os.SEEK_END)
+        if not self.start or not (self.checksum or self.version):
+            return {}
+        headers = {"Range": f"bytes={self.start}-"}
+        if self.version:
+            headers["If-Range"] = self.version
+        return headers
+
+    def save(self, response: "Response") -> None:
+        """Write a server's answer: the rest of the file, or all of it.
+
+        Raises DownloadError for bytes that were not asked for.
+        """
+        if response.status_code == NO_RANGE:  # no more bytes: `finish` checks them
+            return
+        etag = response.headers.get("ETag", "")
+        if response.status_code == PARTIAL:
+            first = f"bytes {self.start}-"
+            is_rest = response.headers.get("Content-Range", "").startswith(first)
+            if not is_rest or (self.version and etag != self.version):
+                raise DownloadError("another part of the file than was asked for")
+        else:
+            self._empty()
+        self.version = etag if etag.startswith('"') else ""  # a weak one is not enough
+        length = response.headers.get("Content-Length", "")
+        total = None
+        if length.isdigit():
+            total = (self.start + int(length)) // _MEGABYTE
+        with progress(f"{self.path.name}, MB", total=total) as meter:
+            for piece in response.iter_content(2**16):
+                self.file.write(piece)
+                meter.advance(steps=self.file.tell() // _MEGABYTE - meter.steps)
+
+    def finish(self) -> bool:
+        """Give a complete file its name; False to start over.
+
+        Raises DownloadError for a file with another checksum, unless it began in an
+        earlier answer.
+        """
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        if self.checksum and sha256_of(self.part) != self.checksum:
+            is_first_answer = self.start == 0
+            self._empty()
+            if is_first_answer:
+                raise DownloadError("the download does not have the SHA-256 published")
+            return False
+        self.part.replace(self.path)
+        return True
 
 
 def _reason(error: BaseException) -> str:
