@@ -42,20 +42,13 @@ def has_adapter(folder: Path) -> bool:
     return any((folder / name).is_file() for name in FILES)
 
 
-@reader
 def merge_adapter(model: Any, folder: Path) -> Any:
     """The network with the adapter of its folder.
 
     Raises UserError for an adapter that is not LoRA or does not fit the network, and
     if `peft` is not installed.
     """
-    path = folder / WEIGHTS
-    if not (folder / CONFIG).is_file() or not path.is_file():
-        raise UserError(
-            f"{folder}: an adapter needs {CONFIG} and {WEIGHTS}. Save it again with "
-            "save_pretrained, or remove its files."
-        )
-    settings = _settings(folder / CONFIG)
+    settings, tensors = read_adapter(folder)
     try:
         import peft
     except ImportError:
@@ -63,8 +56,6 @@ def merge_adapter(model: Any, folder: Path) -> Any:
             f"{folder}: has an adapter, and peft is not installed. Run pip install "
             f"'elmo-bench[adapters]'. Or: {MERGE}"
         ) from None
-    with reading(path, "the weights of an adapter"):
-        tensors = load_file(path)
     with reading(folder / CONFIG, "the LoRA adapter of this model", MERGE):
         ours = _for_network(tensors, model)
         _check_ranks(settings, ours)
@@ -76,6 +67,23 @@ def merge_adapter(model: Any, folder: Path) -> Any:
         merged = adapted.merge_and_unload(safe_merge=True)
     note("its LoRA adapter is merged into the model", folder)
     return merged
+
+
+@reader
+def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The settings that `peft` needs, and the tensors by their names in the file.
+
+    Raises UserError for an adapter that is not LoRA, and for damaged files.
+    """
+    path = folder / WEIGHTS
+    if not (folder / CONFIG).is_file() or not path.is_file():
+        raise UserError(
+            f"{folder}: an adapter needs {CONFIG} and {WEIGHTS}. Save it again with "
+            "save_pretrained, or remove its files."
+        )
+    settings = _settings(folder / CONFIG)
+    with reading(path, "the weights of an adapter"):
+        return settings, load_file(path)
 
 
 def _settings(path: Path) -> dict[str, Any]:

@@ -1,43 +1,22 @@
 """`encoder=hf` with a LoRA adapter in the model's folder: it is merged, or refused in one sentence."""
 
-import json
 import shutil
 import sys
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.encoders.hf import HfEncoder
-from tests.tiny_bert import BLOCKS, WIDTH
+from tests.tiny_bert import ALPHA, RANK, WIDTH, lora_matrices, make_adapter
 
 transformers = pytest.importorskip("transformers")
-RANK, ALPHA = 2, 8
-LORA = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "target_modules": ["query"]}
-UNUSED = {"base_model_name_or_path": "x", "task_type": "TOKEN_CLS", "inference_mode": True, "lora_dropout": 0.1}
-
-
-def matrices(prefix="", *, rank=RANK):
-    torch.manual_seed(0)
-    tensors = {}
-    for block in range(BLOCKS):
-        name = f"base_model.model.{prefix}encoder.layer.{block}.attention.self.query"
-        tensors[f"{name}.lora_A.weight"] = torch.randn(rank, WIDTH)
-        tensors[f"{name}.lora_B.weight"] = torch.randn(WIDTH, rank)
-    return tensors
 
 
 @pytest.fixture
 def folder(tiny_bert, tmp_path):
     return shutil.copytree(tiny_bert, tmp_path / "model")
-
-
-def add_adapter(folder, tensors=None, **config):
-    (folder / "adapter_config.json").write_text(json.dumps(LORA | UNUSED | config))
-    save_file(matrices() if tensors is None else tensors, folder / "adapter_model.safetensors")
-    return folder
 
 
 @pytest.mark.slow  # importing peft takes seconds
@@ -48,13 +27,13 @@ def test_the_vectors_are_those_of_the_merged_weights(folder, tmp_path, prefix):
     plain = HfEncoder(weights=str(folder))
     by_hand = shutil.copytree(folder, tmp_path / "by-hand")
     model = transformers.BertModel.from_pretrained(folder)
-    tensors = matrices(prefix)
+    tensors = lora_matrices(prefix)
     for block, layer in enumerate(model.encoder.layer):
         name = f"base_model.model.{prefix}encoder.layer.{block}.attention.self.query.lora_"
         change = tensors[f"{name}B.weight"] @ tensors[f"{name}A.weight"]
         layer.attention.self.query.weight.data += ALPHA / RANK * change
     model.save_pretrained(by_hand)
-    add_adapter(folder, tensors | {"base_model.model.classifier.weight": torch.ones(2, WIDTH)})
+    make_adapter(folder, tensors | {"base_model.model.classifier.weight": torch.ones(2, WIDTH)})
     with noted() as notes:
         adapted = HfEncoder(weights=str(folder))
     assert notes == ["model: its LoRA adapter is merged into the model"]
@@ -72,18 +51,18 @@ def test_the_vectors_are_those_of_the_merged_weights(folder, tmp_path, prefix):
 @pytest.mark.parametrize(
     ("tensors", "config"),
     [
-        (matrices(rank=3), {}),
-        (matrices(), {"r": 10**9}),
-        (matrices(), {"rank_pattern": {"query": 10**9}}),
-        (matrices(), {"target_modules": ["key"]}),
-        (matrices(), {"target_modules": ["query", "key"]}),
-        (matrices() | {"base_model.model.none.lora_A.weight": torch.ones(RANK, WIDTH)}, {}),
+        (lora_matrices(rank=3), {}),
+        (lora_matrices(), {"r": 10**9}),
+        (lora_matrices(), {"rank_pattern": {"query": 10**9}}),
+        (lora_matrices(), {"target_modules": ["key"]}),
+        (lora_matrices(), {"target_modules": ["query", "key"]}),
+        (lora_matrices() | {"base_model.model.none.lora_A.weight": torch.ones(RANK, WIDTH)}, {}),
         ({}, {}),
     ],
 )
 def test_an_adapter_that_does_not_fit_the_network_is_refused(folder, tensors, config):
     pytest.importorskip("peft")
-    add_adapter(folder, tensors, **config)
+    make_adapter(folder, tensors, **config)
     with pytest.raises(UserError, match="not the LoRA adapter of this model, or damaged"):
         HfEncoder(weights=str(folder))
 
@@ -99,27 +78,27 @@ def test_an_adapter_that_does_not_fit_the_network_is_refused(folder, tensors, co
     ],
 )
 def test_an_adapter_that_is_not_plain_lora_is_refused(folder, config, message):
-    add_adapter(folder, **config)
+    make_adapter(folder, **config)
     with pytest.raises(UserError, match=f"{message}. Merge it with model.merge_and_unload"):
         HfEncoder(weights=str(folder))
 
 
 def test_without_peft_an_adapter_is_refused(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    add_adapter(folder)
+    make_adapter(folder)
     with pytest.raises(UserError, match=r"has an adapter, and peft is not installed\. Run pip install"):
         HfEncoder(weights=str(folder))
 
 
 @pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
 def test_half_of_an_adapter_is_refused(folder, name):
-    add_adapter(folder)
+    make_adapter(folder)
     (folder / name).unlink()
     with pytest.raises(UserError, match="an adapter needs adapter_config"):
         HfEncoder(weights=str(folder))
 
 
 def test_an_adapter_without_its_base_says_so(tmp_path):
-    add_adapter(tmp_path)
+    make_adapter(tmp_path)
     with pytest.raises(UserError, match="an adapter without its base model there"):
         HfEncoder(weights=str(tmp_path))
