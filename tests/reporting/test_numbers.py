@@ -74,7 +74,9 @@ def test_pages_say_of_elmo_mini_what_its_card_says():
 
 
 def test_the_quickstart_counts_the_runs_of_table1_and_the_pairs_of_inference():
-    assert f"makes table 1 of all six tasks, {len(plan(['experiment=table1']).runs)} runs." in page("docs/quickstart.md")
+    assert f"makes table 1 of all six tasks, {len(plan(['experiment=table1']).runs)} runs." in page(
+        "docs/quickstart.md"
+    )
     card = page("tasks/snli/README.md")
     ours, theirs = (int(re.search(rf"^\| {suite} .*\| ([\d,]+) /", card, re.M)[1].replace(",", "")) for suite in SUITES)
     for name in ("docs/quickstart.md", "tasks/snli/README.md", "conf/task/snli.yaml"):
