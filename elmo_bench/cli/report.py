@@ -76,8 +76,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         "--readme",
         type=Path,
+        nargs="+",
+        default=[],
         metavar="FILE",
-        help="also write the main table between the markers in this file",
+        help="also write the main table and the minutes between the markers in these "
+        "files",
     )
     add(
         "--every-eval-ever",
@@ -163,8 +166,8 @@ def _write(
     from elmo_bench.reporting.results import write_logs
 
     files = write(board, ledger=options.ledger, out=options.out, findings=findings)
-    if options.readme:
-        write_readme(board, options.readme, options.out)
+    for page in options.readme:
+        write_readme(board, page, options.out)
     if options.every_eval_ever:
         write_logs(frame, board.systems, options.every_eval_ever)
     if options.published:

@@ -13,7 +13,7 @@ from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.published import Published, verdict
-from elmo_bench.reporting.render import START
+from elmo_bench.reporting.render import MINUTES, START
 from elmo_bench.spec.experiments import experiments
 from tests.ledger.records import OUTCOMES
 from tests.reporting.frames import board_of
@@ -125,13 +125,18 @@ def test_a_run_reproduces_or_by_how_much_it_does_not(score, seed, processor, sai
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledger(tmp_path):
-    readme, scores = tmp_path / "README.md", tmp_path / "published.json"
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert START in text
-    readme.write_text(text, encoding="utf-8")
-    flags = ["--out", str(tmp_path / "results"), "--readme", str(readme), "--published", str(scores)]
+    scores = tmp_path / "published.json"
+    pages = {"README.md": START, "docs/quickstart.md": MINUTES}
+    texts = {page: (ROOT / page).read_text(encoding="utf-8") for page in pages}
+    for page, marker in pages.items():
+        assert marker in texts[page]
+        (tmp_path / page).parent.mkdir(exist_ok=True)
+        (tmp_path / page).write_text(texts[page], encoding="utf-8")
+    flags = ["--out", str(tmp_path / "results"), "--published", str(scores)]
+    flags += ["--readme", *(str(tmp_path / page) for page in pages)]
     assert report.main(["--ledger", str(RESULTS / "runs"), *flags]) == 0
-    assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
+    for page, text in texts.items():
+        assert (tmp_path / page).read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
     assert scores.read_bytes() == published_runs.FILE.read_bytes(), "run `make report` and commit what it writes"
 
 
