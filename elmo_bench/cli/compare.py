@@ -14,19 +14,18 @@ import pandas as pd
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
-from elmo_bench.cli import parser
+from elmo_bench.cli import compared, parser
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.formats import SEEN, gain_formats, shown_conclusion, words
-from elmo_bench.reporting.frame import runs, shown, summary, systems
+from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
     NOT_CONVERGED,
     UNCHECKED,
     counted,
-    in_paper_order,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.primary import table1_verdicts
@@ -62,11 +61,12 @@ def main(arguments: list[str]) -> int:
     frame = runs(options.ledger, read.records)
     print_problems("compare", [*read.problems, *left_out(frame), *remarks(frame)])
     _check_suite(options, frame)
-    comparing = _of_one_suite_and_size(options, shown(frame))
+    comparing = compared.of_one_suite_and_size(options, shown(frame))
     where = f"suite {comparing.suite.iloc[0]}, size {comparing['size'].iloc[0]}"
-    chosen = _chosen(comparing, encoders)
+    chosen = compared.chosen(comparing, encoders)
     if chosen.empty:
-        raise UserError(_nothing_to_compare(options, comparing, encoders, where))
+        problem = compared.nothing_to_compare(options, comparing, encoders, where)
+        raise UserError(problem)
     if len(encoders) > 2:
         _print_several(chosen, frame, where)
     else:
@@ -148,89 +148,6 @@ def _check_suite(options: argparse.Namespace, frame: pd.DataFrame) -> None:
         raise UserError(
             f"--suite {options.suite}: no run in {options.ledger}, which has {suites}"
         )
-
-
-def _of_one_suite_and_size(
-    options: argparse.Namespace, frame: pd.DataFrame
-) -> pd.DataFrame:
-    """The runs that compare encoders, of one suite and size.
-
-    Raises UserError if there are none, or if there are several suites or sizes and the
-    options choose none.
-    """
-    frame = frame[frame.variation == ""]
-    if frame.empty:
-        raise UserError(
-            f"{options.ledger}: no run to compare. "
-            "Runs that change an option are left out."
-        )
-    for option in ("suite", "size"):
-        values = sorted(set(frame[option]))
-        value = getattr(options, option)
-        if not value and len(values) > 1:
-            names = " and ".join(values)
-            raise UserError(
-                f"{options.ledger} has runs of --{option} {names}. Give one of them."
-            )
-        frame = frame[frame[option] == (value or values[0])]
-    return frame
-
-
-def _chosen(frame: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
-    """The systems of these encoders on one basis of each task that has all of them.
-
-    They use all of the data. A task has the newest of its bases; each label column of
-    data of the user's own is a task. Adds `task_name`.
-    """
-    table = systems(frame)
-    table = table[table.fraction == ""]
-    table = table.assign(task_name=_task_names(table))
-    newest: dict[str, tuple[str, pd.DataFrame]] = {}
-    for _, group in table.groupby("basis", sort=False):
-        of_encoders = group[group.encoder_label.isin(encoders)]
-        if of_encoders.encoder_label.nunique() < len(encoders):
-            continue
-        created = frame[frame.hash.isin(group.hash)].created.max()
-        name = group.task_name.iloc[0]
-        if name not in newest or created >= newest[name][0]:
-            order = of_encoders.encoder_label.map(encoders.index).sort_values()
-            newest[name] = created, of_encoders.loc[order.index]
-    if not newest:
-        return table.iloc[:0]
-    groups = pd.concat([group for _, group in newest.values()])
-    order = in_paper_order(set(groups.task))
-    groups["_position"] = groups.task.map(order.index)
-    groups = groups.sort_values(["_position", "task_name"], kind="stable")
-    return groups.drop(columns="_position")
-
-
-def _task_names(table: pd.DataFrame) -> list[str]:
-    names = []
-    for system in table.itertuples():
-        has_own_data = reads_own_data(system.task)
-        names.append(system.group_name if has_own_data else system.task)
-    return names
-
-
-def _nothing_to_compare(
-    options: argparse.Namespace,
-    frame: pd.DataFrame,
-    encoders: Sequence[str],
-    where: str,
-) -> str:
-    names = " and ".join(encoders)
-    missing = f"no task in {options.ledger} has comparable runs of {names} on {where}"
-    others = set(frame[frame.fraction == ""].encoder_label)
-    if others >= set(encoders):
-        return (
-            f"{missing}: theirs are of other tasks, "
-            "or differ in data, task version or protocol."
-        )
-    there = ", ".join(sorted(others)) or "none"
-    return (
-        f"{missing}. Encoders with runs on all of the data "
-        f"that change nothing else: {there}."
-    )
 
 
 def _print_two(

@@ -77,8 +77,11 @@ def _without_yaml(folder: Path) -> list[str]:
 
 def _is_configured(folder: Path, kind: str) -> bool:
     """Whether a yaml of the folder has an encoder of this kind."""
-    texts = [path.read_text("utf-8") for path in folder.glob("conf/encoder/*.yaml")]
-    return any(re.search(rf"\bkind:\s*['\"]?{kind}\b", text) for text in texts)
+    pattern = re.compile(rf"\bkind:\s*['\"]?{re.escape(kind)}\b")
+    for path in folder.glob("conf/encoder/*.yaml"):
+        if pattern.search(path.read_text(encoding="utf-8", errors="replace")):
+            return True
+    return False
 
 
 def _passes(title: str, checks: Iterator[str]) -> bool:

@@ -8,6 +8,7 @@ here. Import this module before the first `import pytorch_lightning` of a proces
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from lightning_utilities.core import imports
 
@@ -17,9 +18,10 @@ UNUSED = ("matplotlib", "scipy", "transformers")
 @contextmanager
 def without_unused() -> Iterator[None]:
     """Lightning's own look for these packages finds none while the block runs."""
-    cache_class = imports.RequirementCache
+    cache_class: Any = imports.RequirementCache
+    module: Any = imports
     check = cache_class._check_available
-    has_package = imports.package_available
+    has_package = module.package_available
 
     def check_available(cache: imports.RequirementCache) -> None:
         wanted = str(cache.requirement or cache.module)
@@ -30,15 +32,15 @@ def without_unused() -> Iterator[None]:
             check(cache)
 
     def package_available(name: str) -> bool:
-        return name not in UNUSED and has_package(name)
+        return name not in UNUSED and bool(has_package(name))
 
     cache_class._check_available = check_available
-    imports.package_available = package_available
+    module.package_available = package_available
     try:
         yield
     finally:
         cache_class._check_available = check
-        imports.package_available = has_package
+        module.package_available = has_package
 
 
 with without_unused():

@@ -55,7 +55,7 @@ def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsy
         ("elmo glove", -0.015, ["▲ ahead", "= tie: p 0.059, adjusted for 3 tests"]),
         ("glove elmo", -0.015, ["▼ behind", "= tie: p 0.059, adjusted for 3 tests"]),
         ("elmo glove", 0.0, ["▲ ahead"]),
-        ("elmo glove", -0.03, ["= tie"]),
+        ("elmo glove", -0.03, ["= tie (± 3.30)"]),
     ],
 )
 def test_a_verdict_that_table_1_does_not_share_is_marked_in_its_row(tmp_path, capsys, order, lift, shown):
