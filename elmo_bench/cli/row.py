@@ -52,7 +52,7 @@ def check(options: Sequence[str]) -> None:
 
 
 def standing(results: Sequence[RunState], ledger: Path) -> Iterator[str]:
-    """The table of a task whose runs have ended, and what of it can be tested.
+    """The table of a task whose runs have ended, and which differences can be tested.
 
     results: of all runs of one task. Nothing if none of them has a record.
     """
