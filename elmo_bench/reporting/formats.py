@@ -6,7 +6,8 @@ import pandas as pd
 
 from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
-from elmo_bench.reporting.tables import Format, Line, lines_of, present
+from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.tables import Format, Line, present
 from elmo_bench.spec.experiments import PaperFigures
 
 REDUCTION = "error reduction"

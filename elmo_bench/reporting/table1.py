@@ -9,6 +9,7 @@ import pandas as pd
 from elmo_bench.reporting.formats import short_gain
 from elmo_bench.reporting.layouts.encoders import CONTROLS, leading, parts, scores
 from elmo_bench.reporting.names import BASELINE, task_title
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, with_gains
 from elmo_bench.spec.experiments import Experiment
 
@@ -86,7 +87,7 @@ def _notes(
     whole = comparisons[(comparisons.our_name == name) & (comparisons.their_name == BASELINE)]
     ties = with_gains(systems, whole[whole.verdict == "tie"])
     hidden = []
-    for row in ties[ties.difference.notna()].itertuples():
+    for row in rows_of(ties[ties.difference.notna()]):
         title = task_title(row.task)
         hidden.append(f"{row.detectable:.1f} points on {title[0].lower()}{title[1:]}")
     if hidden:

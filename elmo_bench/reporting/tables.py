@@ -28,6 +28,7 @@ from elmo_bench.reporting.names import (
     is_checked,
 )
 from elmo_bench.reporting.pairs import pairs_of
+from elmo_bench.reporting.rows import lines_of
 from elmo_bench.spec.experiments import Experiment
 
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
@@ -120,11 +121,6 @@ def present(value: Any) -> Any:
     """The value; None if it is missing."""
     missing = value is None or value is pd.NA or (isinstance(value, float) and isnan(value))
     return None if missing else value
-
-
-def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as dictionaries."""
-    return frame.to_dict("records")  # type: ignore[return-value]
 
 
 def make_table(

@@ -126,7 +126,3 @@ def test_two_seeds_of_the_committed_runs_differ_on_a_twentieth_as_many_items_as_
             seeds[record["hash"]].append((counts, wrong.sum()))
     for (one, wrong), (other, _) in (pair for run in seeds.values() for pair in combinations(run, 2)):
         assert (one != other).any(axis=1).sum() >= wrong / 20 > 0  # coreference has few items, its documents
-
-
-def test_the_committed_outcomes_add_up_to_the_committed_scores():
-    assert not read_all(RUNS, metrics=metric_of).problems  # of the golden records: test_golden.py
