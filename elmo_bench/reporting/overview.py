@@ -185,7 +185,7 @@ def _rank(line: Line) -> str:
 
 def _judged_or_chance(heading: str) -> Format:
     """A score; in the last line of the table what chance scores."""
-    score = judged(heading, of=f"{heading} ")
+    score = judged(heading, prefix=f"{heading} ")
     chance = number("", f"{heading} chance")
 
     def text(line: Line) -> str:

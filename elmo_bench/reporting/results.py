@@ -19,7 +19,7 @@ from elmo_bench.base.include import include_given
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.frame import runs, shown, systems
 from elmo_bench.reporting.names import UNCHECKED
-from elmo_bench.reporting.pairs import over_baseline
+from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.names import metric_of
@@ -111,7 +111,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
 def _baselines(frame: pd.DataFrame) -> pd.Series:
     """For each run the mean test score of the baseline's seeds on the same data; missing without one."""
     current = systems(shown(frame))
-    pairs = over_baseline(current)
+    pairs = baseline_pairs(current)
     means = pairs.set_index("ours").theirs.map(current.test_mean)
     return frame.hash.map(means).astype(float)
 

@@ -56,19 +56,19 @@ def _shown(systems: pd.DataFrame, experiment: Experiment) -> list[str]:
 
 def _short(heading: str) -> Format:
     """A gain in one decimal with its mark and its interval."""
-    of = f"{heading} "
+    prefix = f"{heading} "
 
     def text(line: Line) -> str:
-        return short_gain(line, of)
+        return short_gain(line, prefix)
 
     columns = {"mean": "gain", "low": "low", "high": "high", "verdict": "conclusion"}
     return Format(
         heading,
         text,
-        {part: f"{of}{column}" for part, column in columns.items()},
-        link=f"{of}anchor",
-        hint=f"{of}conclusion",
-        verdict=f"{of}verdict",
+        {part: f"{prefix}{column}" for part, column in columns.items()},
+        link=f"{prefix}anchor",
+        hint=f"{prefix}conclusion",
+        verdict=f"{prefix}verdict",
     )
 
 

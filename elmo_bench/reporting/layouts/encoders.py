@@ -111,7 +111,7 @@ def scores(
         words("task", "heading", link=""),
         words("score", "metric_name", link=""),
     ]
-    formats.extend(judged(name, of=f"{name} ") for name in names)
+    formats.extend(judged(name, prefix=f"{name} ") for name in names)
     return wide(table, "basis", "name", JUDGED), formats
 
 

@@ -18,7 +18,7 @@ from elmo_bench.reporting.formats import (
     words,
 )
 from elmo_bench.reporting.names import BASELINE, percent
-from elmo_bench.reporting.pairs import over_baseline
+from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.selection import with_variants
 from elmo_bench.reporting.tables import (
@@ -55,7 +55,7 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
 def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Each system and its baseline with as much data."""
-    return over_baseline(systems)
+    return baseline_pairs(systems)
 
 
 @table("fractions", select=select, pairs=pairs)
