@@ -191,11 +191,18 @@ def with_gains(systems: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame
 
     Adds `untested_note`, a sentence, and `our_count` and `their_count`, the numbers of seeds where they differ.
     """
-    table = comparisons.astype({"n_ours": "Int64", "n_theirs": "Int64"})
-    differ = table.n_ours != table.n_theirs
-    table["our_count"] = table.n_ours.where(differ)
-    table["their_count"] = table.n_theirs.where(differ)
-    table["untested_note"] = [f"Not tested: {why}." if why else "" for why in table.untested]
+    counts = comparisons[["n_ours", "n_theirs"]].astype(
+        "Int64"
+    )  # whole numbers, also where some are missing
+    differ = counts.n_ours != counts.n_theirs
+    notes = [f"Not tested: {why}." if why else "" for why in comparisons.untested]
+    table = comparisons.assign(
+        n_ours=counts.n_ours,
+        n_theirs=counts.n_theirs,
+        our_count=counts.n_ours.where(differ),
+        their_count=counts.n_theirs.where(differ),
+        untested_note=pd.Series(notes, comparisons.index, object),
+    )
     new = [name for name in table if name not in systems]
     return systems.merge(table[new], how="left", left_on="hash", right_on="ours")
 
