@@ -18,8 +18,8 @@ from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from tests.runs import ROOT, printed, printed_folder, small
 
-ENCODER = printed("README.md", "encoders/length.py")
-YAML = printed("README.md", "conf/encoder/length.yaml")
+ENCODER = printed("docs/extend.md", "encoders/length.py")
+YAML = printed("docs/extend.md", "conf/encoder/length.yaml")
 
 
 @pytest.fixture

@@ -50,9 +50,9 @@ def test_the_suite_is_what_its_page_says():
     assert f"training protocol {protocol} at" in page("docs/suite.md")
 
 
-def test_readme_shows_what_neighbours_prints(tmp_path, capsys):
+def test_the_page_of_elmo_shows_what_neighbours_prints(tmp_path, capsys):
     sentence = "The river bank was muddy ."
-    [shown] = re.findall(rf"^ {{4}}{sentence} .*\n(?: {{5}}.*\n)+", page("README.md"), re.MULTILINE)
+    [shown] = re.findall(rf"^ {{4}}{sentence} .*\n(?: {{5}}.*\n)+", page("docs/encoder.md"), re.MULTILINE)
     text = re.sub(r"[\[\]]", "", "\n".join(re.findall(r"\d  (.*)", shown)))
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     assert main(["neighbours", "bank", "--in", sentence, str(tmp_path / "text.txt")]) == 0
@@ -72,11 +72,11 @@ def test_pages_say_of_elmo_mini_what_its_card_says():
     assert re.search(r"([\d.]+) passes over the text", card)[1] == "2.29"
 
 
-def test_readme_counts_the_pairs_of_inference():
+def test_the_quickstart_counts_the_pairs_of_inference():
     """The runs of table 1: tests/whole/test_commands_in_docs.py."""
     card = page("tasks/snli/README.md")
     ours, theirs = (int(re.search(rf"^\| {suite} .*\| ([\d,]+) /", card, re.M)[1].replace(",", "")) for suite in SUITES)
-    for name in ("README.md", "tasks/snli/README.md", "conf/task/snli.yaml"):
+    for name in ("docs/quickstart.md", "tasks/snli/README.md", "conf/task/snli.yaml"):
         assert f"{100 * ours / theirs:.1f} % as many" in page(name), name
 
 

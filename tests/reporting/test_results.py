@@ -13,7 +13,7 @@ from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.published import Published, verdict
-from elmo_bench.reporting.render import END, START, write_published, write_readme
+from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_published, write_readme
 from elmo_bench.spec.experiments import experiments
 from tests.ledger.records import OUTCOMES
 from tests.reporting.frames import board_of
@@ -128,16 +128,19 @@ def test_the_committed_outcomes_add_up_to_the_committed_scores(committed):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledger(committed, tmp_path):
+def test_the_tables_in_the_pages_and_the_published_scores_are_those_of_the_ledger(committed, tmp_path):
     """As `report` writes them, which test_report_command.py shows of another ledger."""
     _, board = committed
-    readme, scores = tmp_path / "README.md", tmp_path / "published.json"
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert START in text
-    readme.write_text(re.sub(f"{START}.*?{END}", f"{START}\n{END}", text, flags=re.DOTALL), encoding="utf-8")
-    write_readme(board, readme, tmp_path / "results")
+    for page, start, end in (("README.md", START, END), ("docs/quickstart.md", MINUTES, MINUTES_END)):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert start in text
+        copy = tmp_path / page
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(re.sub(f"{start}.*?{end}", f"{start}\n{end}", text, flags=re.DOTALL), encoding="utf-8")
+        write_readme(board, copy, tmp_path / "results")
+        assert copy.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
+    scores = tmp_path / "published.json"
     write_published(board, scores)
-    assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
     assert scores.read_bytes() == published_runs.FILE.read_bytes(), "run `make report` and commit what it writes"
 
 
