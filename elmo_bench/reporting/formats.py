@@ -212,6 +212,7 @@ def judged(heading: str, *, prefix: str) -> Format:
     )
 
 
+# The columns that `judged` reads: those that `wide` repeats for each encoder. A new one is named here, too.
 JUDGED = (
     "test_mean",
     "test_sd",

@@ -14,6 +14,7 @@ from elmo_bench.reporting.tables import Format, Line, Table, make_table, with_ga
 from elmo_bench.spec.experiments import Experiment
 
 COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
+# The columns of a comparison that `_short` reads, which the frame has for each gain. A new one is named here, too.
 SHORT_GAIN = (
     "gain",
     "low",
@@ -21,7 +22,7 @@ SHORT_GAIN = (
     "verdict",
     "conclusion",
     "anchor",
-)  # columns that `_gain_of` reads
+)
 
 
 def table1(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment) -> Table:

@@ -5,14 +5,7 @@ from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.spec.names import metric_of
-from tests.reporting.frames import board_of
 from tests.runs import ROOT
-
-
-@pytest.fixture(scope="session")
-def board():
-    """`board(ledger, costs) -> Leaderboard`."""
-    return board_of
 
 
 @pytest.fixture(scope="session")

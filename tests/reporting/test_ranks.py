@@ -11,8 +11,7 @@ from elmo_bench.reporting.comparisons import ALPHA, compare, ranks
 from elmo_bench.reporting.pairs import all_pairs
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.frames import runs_in, systems_in
-from tests.reporting.ledgers import fill
-from tests.reporting.test_comparisons import right_on
+from tests.reporting.ledgers import fill, right_on
 
 REPETITIONS = 200
 LEAST = 0.95 - 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
