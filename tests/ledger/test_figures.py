@@ -106,10 +106,14 @@ def task(tmp_path, monkeypatch):
 
 def test_a_metric_of_an_older_version_is_told_what_to_write(task):
     members = "class Metric:\n    main = formula = files = score = outcomes = score_files = table = None\n"
-    with pytest.raises(UserError, match=r"^task=b_old: class Metric .* has no summed, counts, figures\. See docs/extend"):
+    with pytest.raises(
+        UserError, match=r"^task=b_old: class Metric .* has no summed, counts, figures\. See docs/extend"
+    ):
         metric_of(task("b_old", members))
     older = "from elmo_bench.text.figures import ACCURACY\n"
-    with pytest.raises(UserError, match=r"^task=c_old: its metric\.py: cannot import name 'ACCURACY' .* See docs/extend"):
+    with pytest.raises(
+        UserError, match=r"^task=c_old: its metric\.py: cannot import name 'ACCURACY' .* See docs/extend"
+    ):
         metric_of(task("c_old", older))
     assert metric_of("not_installed") is None
 
