@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
+from elmo_bench.base import downloads
 from elmo_bench.base.downloads import fetch, mirrored
 from elmo_bench.base.errors import UserError
 from tests.loopback import loopback
