@@ -30,8 +30,9 @@ from elmo_bench.reporting.names import (
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.primary import table1_verdicts
 from elmo_bench.reporting.remarks import left_out, remarks
+from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.significance import Difference
-from elmo_bench.reporting.tables import lines_of, make_table, with_gains
+from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.options import guess
@@ -233,9 +234,9 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     tasks = list(dict.fromkeys(chosen.task_name))
     of_encoders = ranks(comparisons).rename_axis("name").reset_index()
     body = []
-    for rank in of_encoders.sort_values(["mean", "name"]).itertuples():
+    for rank in rows_of(of_encoders.sort_values(["mean", "name"])):
         cells = [rank.name]
-        for system in chosen[chosen.encoder_label == rank.name].itertuples():
+        for system in rows_of(chosen[chosen.encoder_label == rank.name]):
             cells.append(f"{summary(system, 'test')} {system.mark}".strip())
         body.append([*cells, f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"])
     print(
@@ -256,7 +257,7 @@ def _print_notes(
 ) -> None:
     """Print these notes, and those about the data and the marks of the systems."""
     notes = list(notes)
-    own_data = {row.hash for row in chosen.itertuples() if reads_own_data(row.task)}
+    own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
     notes += power([difference for difference in differences if difference is not None])
     marks = set(chosen["mark"])

@@ -8,6 +8,7 @@ import pandas as pd
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.frame import systems
 from elmo_bench.reporting.names import in_paper_order
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.config import reads_own_data
 
 
@@ -67,7 +68,7 @@ def chosen(frame: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
 
 def _task_names(table: pd.DataFrame) -> list[str]:
     names = []
-    for system in table.itertuples():
+    for system in rows_of(table):
         has_own_data = reads_own_data(system.task)
         names.append(system.group_name if has_own_data else system.task)
     return names

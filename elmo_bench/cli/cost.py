@@ -128,7 +128,7 @@ def _check(config: DictConfig) -> None:
 
 def _table(costs: Sequence[EncoderCost], runs: Sequence[Sequence[str]]) -> str:
     from elmo_bench.reporting.costs import cost_columns, cost_formats
-    from elmo_bench.reporting.tables import lines_of
+    from elmo_bench.reporting.rows import lines_of
 
     formats = cost_formats()
     lines = lines_of(cost_columns(costs))

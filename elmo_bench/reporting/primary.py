@@ -7,6 +7,7 @@ import pandas as pd
 
 from elmo_bench.reporting.comparisons import MARKS, compare
 from elmo_bench.reporting.frame import shown, systems
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.selection import candidates
 from elmo_bench.reporting.tables import layout_of
 from elmo_bench.spec.experiments import MAIN, Experiment
@@ -48,7 +49,7 @@ def table1_verdicts(
     families = set(tested[is_wanted].family)
     comparisons = compare(runs, tested[tested.family.isin(families)])
     verdicts = {}
-    for row in comparisons[comparisons.verdict != ""].itertuples():
+    for row in rows_of(comparisons[comparisons.verdict != ""]):
         tests = int(comparisons[comparisons.family == row.family].p.notna().sum())
         reverse = REVERSED[row.verdict]
         verdicts[row.ours, row.theirs] = Verdict(row.verdict, row.p_holm, tests)

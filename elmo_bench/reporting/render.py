@@ -17,7 +17,8 @@ from elmo_bench.reporting.findings import Findings
 from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.pages import html_page, literal, markdown_page, table_lines
-from elmo_bench.reporting.tables import Table, lines_of, make_table, wide
+from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.tables import Table, make_table, wide
 
 START, END = (
     "<!-- table: make report writes it -->",
