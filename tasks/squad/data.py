@@ -173,16 +173,20 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> File
     hub = options["hub"]
     table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
     where = f"{hub['repo']}/{hub[split]}"
-    columns = ("title", "context", "id", "question", "answers")
-    for name in columns:
+    for name in ("title", "context", "id", "question", "answers"):
         if name not in table.column_names:
             raise UserError(
                 f"{where}: no column {name}. Check hub in conf/task/squad.yaml"
             )
     rows = []
     for row in table:
-        right = row["answers"]
-        answers = list(zip(right["text"], right["answer_start"], strict=True))
-        columns = [row[name] for name in ("title", "context", "id", "question")]
-        rows.append(Entry(*columns, answers))
+        texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
+        entry = Entry(
+            article=row["title"],
+            passage=row["context"],
+            id=row["id"],
+            question=row["question"],
+            answers=list(zip(texts, starts, strict=True)),
+        )
+        rows.append(entry)
     return [(where, rows)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import Counts, Sums, scores_from, sums_of
-from elmo_bench.tasks.srl.columns import Phrase, tag_phrases
+from elmo_bench.tasks.srl.brackets import Phrase, tag_phrases
 from elmo_bench.tasks.srl.props import PropsSentence, read_props
 from elmo_bench.text.figures import (
     by_type,

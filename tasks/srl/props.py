@@ -10,16 +10,14 @@ from typing import NamedTuple
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.tasks.srl.columns import (
+from elmo_bench.tasks.srl.brackets import (
     INNER,
     BracketError,
     Phrase,
-    Proposition,
-    check_count,
-    read_blocks,
     read_phrases,
     write_column,
 )
+from elmo_bench.tasks.srl.columns import Proposition, check_count, read_blocks
 from elmo_bench.text.columns import escaped, unescaped
 
 
