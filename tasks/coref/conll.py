@@ -221,36 +221,35 @@ def parse_column(
     """The chains of a column of (line number, cell), by their id, spans sorted.
 
     Chains are in the order of their first brackets. single_first: of brackets in a
-    cell, mentions of one token come first, as the reference scorer numbers chains. A
-    closing bracket ends the latest open one of its chain, whatever the order within a
-    cell. Raises BracketError.
+    cell, mentions of one token come first, as the reference scorer numbers chains.
+
+    A closing bracket ends the latest open one of its chain, and as in the scorer a cell
+    opens its brackets before it closes any: where `(3` is open, the cell `3)|(3` is a
+    mention of one token, and the earlier bracket stays open. Raises BracketError.
     """
     chains: dict[str, list[Span]] = {}
     # Token and line of open brackets, by chain.
     opened: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for token, (line, cell) in enumerate(column):
-        late, new = [], []
         texts = cell.split("|") if cell not in EMPTY else []
         if single_first:
             texts.sort(key=_several)
+        closed = []
         for text in texts:
             opens, chain, closes = _bracket(text, cell, line)
             spans = chains.setdefault(chain, [])
             if opens and closes:
                 spans.append((token, token))
             elif opens:
-                new.append(chain)
-            elif opened[chain]:  # closing brackets refer to earlier mentions first
-                spans.append((opened[chain].pop()[0], token))
+                opened[chain].append((token, line))
             else:
-                late.append(chain)
-        for chain in new:
-            opened[chain].append((token, line))
-        for chain in late:  # "(3|3)" without an open chain is one token
+                closed.append(chain)
+        for chain in closed:
             if not opened[chain]:
                 problem = f"'{chain})' closes a chain that no '({chain}' opened"
                 raise BracketError(line, problem)
-            chains[chain].append((opened[chain].pop()[0], token))
+            start, _ = opened[chain].pop()
+            chains[chain].append((start, token))
     for chain, places in opened.items():
         if places:
             problem = f"'({chain}' is never closed in its document"
