@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_bench.base.metric import Sums
 from elmo_bench.text.figures import LabelAccuracy, by_type, shares
-from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
+from elmo_bench.text.own_checks import GOLD, PREDICTED, with_gold
 from elmo_bench.text.tables import read_table
 
 

@@ -16,7 +16,8 @@ from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
 from elmo_bench.tasks.tagging.forms import chosen_form, grouped, read_form
 from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
-from elmo_bench.text.own_data import SHOWN, OwnData
+from elmo_bench.text.own_checks import SHOWN
+from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.schemes import ALIASES, NAMES, OUTSIDE, PLAIN, SINGLE, TYPES, Notation, notation_of
 from elmo_bench.text.tables import Row, ending_of, write_table
 from elmo_bench.text.tags import TaggedSentence

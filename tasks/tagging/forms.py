@@ -18,9 +18,10 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.data import BOUNDARY
 from elmo_bench.text.columns import NO_GOLD, cells_of, has_null_tag, unescaped
-from elmo_bench.text.own_data import USUAL
+from elmo_bench.text.own_columns import USUAL
 from elmo_bench.text.schemes import OUTSIDE, notation_of
-from elmo_bench.text.tables import Row, check_file, ending_of, lines_of, read_table
+from elmo_bench.text.sizes import lines_of
+from elmo_bench.text.tables import Row, check_file, ending_of, read_table
 from elmo_bench.text.token_labels import COLUMNS, read_conllu
 
 CONLLU, TABLE = "conllu", "table"

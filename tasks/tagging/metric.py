@@ -12,7 +12,7 @@ from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY, Tags
 from elmo_bench.tasks.ner.metric import Metric as Chunks
 from elmo_bench.text.columns import NO_GOLD, has_null_tag, read_columns, tokens_of
-from elmo_bench.text.own_data import GOLD, PREDICTED, with_gold
+from elmo_bench.text.own_checks import GOLD, PREDICTED, with_gold
 from elmo_bench.text.schemes import OUTSIDE, SINGLE, Notation, notation_of
 from elmo_bench.text.tables import Row, ending_of, read_table
 
