@@ -63,6 +63,8 @@ def guessed_encoding(lines: Iterable[bytes]) -> Guess:
     """The encoding of a file, from its lines that are not ASCII."""
     sample, size, is_utf8 = bytearray(), 0, False
     for line in lines:
+        if not size and line.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+            return Guess("UTF-32", "UTF-32")
         if not size and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return Guess("UTF-16", "UTF-16, as Excel writes")
         size += len(line)

@@ -60,21 +60,22 @@ def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file. {advice}".rstrip()) from None
     except Exception as error:
-        if _is_pointer(path):
-            raise UserError(
-                f"{path}: a pointer of Git LFS in place of the file. "
-                "Get the file: git lfs pull"
-            ) from None
+        check_pointer(path)
         why = _reason(error)
         problem = f"not {what}, or damaged ({why})"
         raise UserError(f"{path}: {problem}. {advice}".rstrip()) from None
 
 
-def _is_pointer(path: str | Path) -> bool:
-    """Whether a file that cannot be read is a pointer of Git LFS."""
+def check_pointer(path: str | Path) -> None:
+    """Raise UserError if a file that cannot be read is a pointer of Git LFS."""
+    start = b""
     with suppress(OSError), Path(path).open("rb") as file:
-        return file.read(len(POINTER)) == POINTER
-    return False
+        start = file.read(len(POINTER))
+    if start == POINTER:
+        raise UserError(
+            f"{path}: a pointer of Git LFS in place of the file. "
+            "Get the file: git lfs pull"
+        ) from None
 
 
 def _reason(error: Exception) -> str:

@@ -71,6 +71,7 @@ class OwnData:
     unit = "rows"
     # Of the files of a folder that it reads; None: all but .md.
     endings: tuple[str, ...] | None = TABLES
+    leaves_blank = True  # `predict` writes no prediction for an example without text
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
 
@@ -89,6 +90,7 @@ class OwnData:
         self.tokenizer = tokenizer
         self.cut = tokeniser(tokenizer)
         self.columns = columns
+        self.read_last: Path | None = None  # by `read_file`
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
         paths: list[Path] = []
@@ -138,11 +140,13 @@ class OwnData:
         rows = self.read_rows(path)
         names = self.names(rows, gold=False)
         examples = self.every_example(rows, names, str(path))
-        numbered = enumerate(examples, 1)
-        empty = [number for number, example in numbered if not all(example.texts)]
+        empty = sum(not all(example.texts) for example in examples)
+        if empty == len(examples):
+            raise UserError(f"{path}: no row has text. Name another column.")
         if empty:
-            how = "Remove the row, or give it one"
-            raise UserError(f"{path}, row {empty[0]}: no text. {how}.")
+            which = f"{empty:,} of {len(examples):,} {self.unit} have no text"
+            note(f"{which}, so they get no prediction", path)
+        self.read_last = path
         return examples
 
     def canonical(self, example: Any) -> dict[str, Any]:
@@ -157,7 +161,8 @@ class OwnData:
     ) -> None:
         """Write the rows with two more columns, gold and predicted.
 
-        The path's ending names the form.
+        The path's ending names the form; CSV is written as in the file that `read_file`
+        read last. A guess is None for an example without text.
         """
         rows: list[Row] = []
         for example, guess in zip(examples, predicted, strict=True):
@@ -166,7 +171,7 @@ class OwnData:
             if example.gold is not None or GOLD not in row:
                 row[GOLD] = example.gold
             rows.append(row | {PREDICTED: guess})
-        write_table(path, rows)
+        write_table(path, rows, like=self.read_last)
 
     def read_rows(self, path: Path) -> list[Row]:
         """The rows of a file. Raises UserError."""

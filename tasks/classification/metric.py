@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_bench.base.metric import Sums
 from elmo_bench.text.figures import LabelAccuracy, by_type, shares
-from elmo_bench.text.own_checks import GOLD, PREDICTED, with_gold
+from elmo_bench.text.own_checks import GOLD, PREDICTED, scored_rows
 from elmo_bench.text.tables import read_table
 
 
@@ -35,7 +35,7 @@ class Metric(LabelAccuracy):
 
         Raises UserError.
         """
-        rows = with_gold(read_table(path), path)
+        rows = scored_rows(read_table(path), path)
         gold = [str(row[GOLD]).strip() for row in rows]
         return gold, [str(row[PREDICTED]).strip() for row in rows]
 

@@ -230,14 +230,17 @@ class Data(OwnData):
 
         A table as the other tasks do if the path ends so.
         """
-        guesses = [[tag.removeprefix(SINGLE) for tag in tags] for tags in predicted]
+        # A sentence without text has no prediction.
+        guesses = [
+            [tag.removeprefix(SINGLE) for tag in tags or ()] for tags in predicted
+        ]
         pairs = zip(examples, guesses, strict=True)
         if ending_of(path) in TABLES:
             rows: list[Row] = []
             for sentence, tags in pairs:
                 gold = [*sentence.tags] or None
                 rows.append(sentence.row | {GOLD: gold, PREDICTED: tags})
-            write_table(path, rows)
+            write_table(path, rows, like=self.read_last)
             return
         with atomic_write(path, "w") as handle:
             for sentence, tags in pairs:

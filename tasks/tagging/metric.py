@@ -16,7 +16,7 @@ from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY, Tags
 from elmo_bench.tasks.ner.metric import Metric as Chunks
 from elmo_bench.text.columns import NO_GOLD, has_null_tag, read_columns, tokens_of
-from elmo_bench.text.own_checks import GOLD, PREDICTED, with_gold
+from elmo_bench.text.own_checks import GOLD, PREDICTED, scored_rows
 from elmo_bench.text.schemes import OUTSIDE, SINGLE, Notation, notation_of
 from elmo_bench.text.tables import Row, ending_of, read_table
 
@@ -41,7 +41,7 @@ class Metric(Chunks):
         if not rows:
             line = "a token, its gold and its predicted tag"
             raise UserError(f"{path}: no predictions. Each line must have {line}.")
-        scored = with_gold(rows, path)
+        scored = scored_rows(rows, path)
         gold = [_tags(row.get(GOLD)) for row in scored]
         predicted = [_tags(row.get(PREDICTED)) for row in scored]
         if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
