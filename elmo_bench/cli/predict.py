@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.cli import parser
+from elmo_bench.ledger import read_record
 
 
 def main(arguments: list[str]) -> int:
@@ -21,6 +23,9 @@ def main(arguments: list[str]) -> int:
         help="of your own data, where the file calls them otherwise",
     )
     given = command.parse_intermixed_args(arguments)
+    read_record(given.record)  # a missing file is named before torch is imported
+    if not given.file.exists():
+        raise UserError(f"{given.file}: no such file")
     from elmo_bench.runner.predict import predict  # imports torch; --help should not wait for it
     from elmo_bench.training.quiet import quiet
 

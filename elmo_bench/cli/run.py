@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import redacted
 from elmo_bench.ledger import HeldElsewhere, RunPaths
 from elmo_bench.reporting.console import already, ending, outcome
+from elmo_bench.runner.first_look import check_own_files
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import CONF, choices, compose
 
@@ -37,6 +38,7 @@ def main(arguments: list[str]) -> int:
     if given.cfg:
         print(redacted(OmegaConf.to_yaml(config)), end="")
         return 0
+    check_own_files(config)
     try:
         record, skipped = run(config, attempt=given.attempt)
     except HeldElsewhere as error:

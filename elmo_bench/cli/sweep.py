@@ -12,6 +12,7 @@ from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
 from elmo_bench.reporting.console import already, outcome, overviews
+from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.runner.sweep import run_sweep
@@ -32,7 +33,10 @@ def main(arguments: list[str]) -> int:
     results: list[RunState] = []
     interrupted = False
     try:
-        print(_start(planned), flush=True)
+        states = _states(planned)
+        print(_start(planned, states), flush=True)
+        # A mistake in the user's data is one message now, and not one for each run.
+        read_own_data(state.run for state in states if state.state != "done")
         with progress("sweep", len(planned.runs)) as meter:
             for ended in run_sweep(planned, entry, meter):
                 result = _checked(ended, planned.ledger)
@@ -46,12 +50,15 @@ def main(arguments: list[str]) -> int:
     return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
 
 
-def _start(planned: Plan) -> str:
+def _states(planned: Plan) -> list[RunState]:
+    """The state of each run; missing if it is to be made again."""
+    states = LedgerState(planned.ledger).states(planned.runs)
+    return [replace(state, state="missing") for state in states] if planned.overwrite else states
+
+
+def _start(planned: Plan, states: list[RunState]) -> str:
     """How many runs there are, how many of them are done, and how long the others take."""
     ledger = LedgerState(planned.ledger)
-    states = ledger.states(planned.runs)
-    if planned.overwrite:
-        states = [replace(each, state="missing") for each in states]
     todo = sum(each.state != "done" for each in states)
     left = f"; {time_left(states, ledger, min(todo, planned.workers or 1))}" if todo else ""
     return f"{len(states)} runs, {len(states) - todo} of them done{left}"

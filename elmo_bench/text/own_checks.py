@@ -24,7 +24,7 @@ SHOWN = 12  # labels of a note
 LOOKED_AT = 10_000  # rows, for lists in cells
 GOLD = "gold"  # columns of a file of predictions
 PREDICTED = "predicted"
-EMPTY = (None, "", [])  # cells without a label
+EMPTY: tuple[Any, ...] = (None, "", [])  # cells without a label
 Splits = Mapping[str, Sequence[Any]]
 LabelsOf = Callable[[Any], Sequence[str]]  # of an example
 
@@ -53,10 +53,13 @@ def check_number_of_labels(
         )
 
 
-def note_labels(splits: Splits, labels_of: LabelsOf, *, chance: bool) -> None:
+def note_labels(
+    splits: Splits, labels_of: LabelsOf, *, chance: bool, merge: str
+) -> None:
     """Note the labels with their counts, those that may be one, and rare ones.
 
-    chance: note how often the most frequent label is right in test.
+    chance: note how often the most frequent label is right in test. merge: what to do
+    about labels that may be one.
     """
     of_split = _counts(splits, labels_of)
     labels = sum(of_split.values(), Counter[str]())
@@ -71,7 +74,7 @@ def note_labels(splits: Splits, labels_of: LabelsOf, *, chance: bool) -> None:
     if alike:
         which = "; ".join(" and ".join(map(repr, same)) for same in alike[:SHOWN])
         what = "labels that only case, white space or the form of a number distinguish"
-        note(f"{what}: {which}. Make them one")
+        note(f"{what}: {which}. {merge}")
     once = sorted(label for label, count in labels.items() if count == 1)
     if once:
         what = "labels that occur once, which no head can both learn and show"
@@ -111,9 +114,14 @@ def _alike(labels: Iterable[str]) -> list[list[str]]:
     """The labels that only case, white space or the form of a number distinguish."""
     groups = defaultdict(list)
     for label in sorted(labels):
-        spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-        groups[_NUMBER.sub(r"\1", spelt)].append(f"{label:.40}")
+        groups[folded(label)].append(f"{label:.40}")
     return [group for group in groups.values() if len(group) > 1]
+
+
+def folded(label: str) -> str:
+    """A label in lower case, with single spaces, and `1` for `01` and `1.0`."""
+    spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+    return _NUMBER.sub(r"\1", spelt)
 
 
 def _first(names: Sequence[str]) -> str:

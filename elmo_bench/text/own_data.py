@@ -19,6 +19,7 @@ from elmo_bench.text.own_checks import (
     PREDICTED,
     check_lists,
     check_number_of_labels,
+    folded,
     note_contradictions,
     note_labels,
 )
@@ -26,6 +27,8 @@ from elmo_bench.text.own_columns import names_in, usual_columns
 from elmo_bench.text.split_files import files_of, unused_files
 from elmo_bench.text.tables import Row, ending_of, read_table, write_table
 from elmo_bench.text.vocabulary import tokeniser
+
+MERGE = "merge"  # of `data.alike`
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class OwnData:
     unit = "rows"
     # Of the files of a folder that it reads; None: all but .md.
     endings: tuple[str, ...] | None = TABLES
+    # What to do about labels that may be one.
+    merge = f"Each counts in macro-F1; data.alike={MERGE} makes them one"
     leaves_blank = True  # `predict` writes no prediction for an example without text
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
@@ -83,8 +88,18 @@ class OwnData:
         dev: str | None = None,
         test: str | None = None,
         tokenizer: str = "spaces",
+        alike: str | None = None,
         **columns: str | None,
     ):
+        """Raises UserError for an unknown tokeniser, and for an unknown `alike`.
+
+        alike: `merge`: labels are read as `folded` writes them.
+        """
+        if alike not in (None, MERGE):
+            raise UserError(
+                f"data.alike={alike:.40}: unknown. Give {MERGE}, or nothing."
+            )
+        self.merges = alike == MERGE
         self.file = file
         self.by_split = {"train": train, "dev": dev, "test": test}
         self.tokenizer = tokenizer
@@ -192,7 +207,10 @@ class OwnData:
         # pandas writes NaN for a missing label.
         if label is None or (isinstance(label, float) and isnan(label)):
             return Labelled(texts, None, row)
-        return Labelled(texts, str(label).strip() or None, row)
+        text = str(label).strip()
+        if self.merges:
+            text = folded(text)
+        return Labelled(texts, text or None, row)
 
     def every_example(
         self, rows: Sequence[Row], names: Mapping[str, str], where: str
@@ -305,7 +323,7 @@ class OwnData:
         Raises UserError for too many labels, and for a single one.
         """
         check_number_of_labels(splits, self.labels_of, self.column, self.parts[-1])
-        note_labels(splits, self.labels_of, chance=self.plain)
+        note_labels(splits, self.labels_of, chance=self.plain, merge=self.merge)
         note_contradictions(splits, self.unit)
 
     def reads(self, path: Path) -> bool:

@@ -67,6 +67,7 @@ class Data(OwnData):
     parts = ("tokens", "tags")
     unit = "sentences"
     endings = None
+    merge = "Make them one"
     plain = False  # whether the tags that were read are no spans
 
     def __init__(

@@ -155,7 +155,8 @@ def of_text() -> list[Case]:
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
         one("text.sizes:lines_of", TEXT, mutants=8),
-        *(one("text.csv_rows:form_of_csv", PACK[name[5:]](b"sep=;\r\na;b\r\n"), name, lambda read, path: read(path, ".csv"), mutants=8)
+        *(one("text.csv_rows:form_of_csv", PACK[name[5:]](b"sep=;\r\na;b\r\n"), name,
+              lambda read, path: read(path, ".csv"), mutants=8)
           for name in ("x.csv", "x.csv.xz")),
         *(one("text.tables:read_table", pack(text.encode()), f"x{ending}") for ending, text, pack in (
             (".csv", 'a,b\n"1, 2",x\n3,y\n' * 3, bytes), (".tsv.gz", "a\tb\n1\tx\n", gzip.compress),

@@ -1,0 +1,74 @@
+"""The user's data before a run: a mistake is one message, found before any process and before torch."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.base.notes import noted
+from elmo_bench.runner.first_look import read_own_data
+from elmo_bench.runner.plan import plan
+from elmo_bench.spec.names import task_class
+from tests.tasks.test_own_tasks import CLASSES
+from tests.text.test_own_data import table, write
+
+
+def test_an_unknown_way_with_alike_labels_is_refused(refused, tmp_path):
+    path = write(tmp_path / "x.csv", "text,label\na,b\n")
+    assert "data.alike=x: unknown. Give merge, or nothing." in refused(
+        "texts", tmp_path / "t", *CLASSES, f"data.file={path}", "data.alike=x"
+    )
+    assert "data.alike: task=tagging has no such column." in refused(
+        "texts", tmp_path / "t", "task=tagging", "encoder=none", f"data.file={path}", "data.alike=merge"
+    )
+
+
+def test_merged_labels_are_merged_in_new_text_too(tmp_path):
+    data = task_class("classification", "data")(alike="merge")
+    examples = data.read_file(Path(write(tmp_path / "x.csv", "text,label\na,Good \nb,GOOD\nc,\n")))
+    assert [each.gold for each in examples] == ["good", "good", None]
+
+
+@pytest.mark.parametrize("column", ["text", "label"])
+def test_a_sweep_reads_the_file_once_and_before_any_process(tmp_path, monkeypatch, refused, column):
+    """One message for nine runs, and no folder of logs, which the first process would need."""
+    path = write(tmp_path / "x.csv", table([(f"t {n}", "ab"[n % 2]) for n in range(40)], "text", "label"))
+    monkeypatch.chdir(tmp_path)
+    options = [
+        "task=classification",
+        f"data.file={path}",
+        f"data.{column}=body",
+        "encoder=none,glove,elmo",
+        "seed=0,1,2",
+    ]
+    said = refused("sweep", *options)
+    assert said.count("no column 'body'. The columns are text, label.") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_equal_data_of_a_sweep_are_read_once(tmp_path, monkeypatch):
+    path = write(tmp_path / "x.csv", table([(f"t {n}", "ab"[n % 2]) for n in range(40)], "text", "label"))
+    (tmp_path / "more").mkdir()
+    other = write(tmp_path / "more" / "x.csv", table([(f"u {n}", "ab"[n % 2]) for n in range(40)], "text", "label"))
+    runs = plan(["task=classification", f"data.file={path},{other}", "encoder=none,glove", "seed=0,1"]).runs
+    read_paths = []
+    original = task_class("classification", "data").read_rows
+    monkeypatch.setattr(task_class("classification", "data"), "read_rows",
+                        lambda data, path: read_paths.append(str(path)) or original(data, path))  # fmt: skip
+    with noted() as notes:
+        read_own_data(runs)
+    assert read_paths == [str(path), str(other)]
+    assert any(each.startswith("2 labels: ") for each in notes)
+
+
+def test_missing_own_files_are_named_before_torch_is_imported(tmp_path):
+    """And before NLTK is, which takes as long."""
+    code = (
+        "import sys; from elmo_bench.__main__ import main; "
+        "code = main(['run', 'task=classification', 'data.file=nope.csv', 'encoder=none']); "
+        "print(code, {'torch', 'nltk'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "2 set()"
+    assert "nope.csv: no such file" in done.stderr
