@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from omegaconf import DictConfig
 
 from elmo_bench.base.json import canonical
+from elmo_bench.runner.outcome_size import check_outcomes_fit
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.config import compose, reads_own_data
 from elmo_bench.spec.names import task_class
@@ -38,5 +39,6 @@ def read_own_data(runs: Iterable[PlannedRun]) -> None:
         setup = Setup.of(compose("config", run.options))
         key = canonical([run.spec.task, setup.data])
         if key not in looked_at:
-            task_class(run.spec.task, "data")(**setup.data).read(run.spec.suite, setup.data_root)
+            data = task_class(run.spec.task, "data")(**setup.data)
+            check_outcomes_fit(run.spec.task, data.read(run.spec.suite, setup.data_root))
         looked_at |= {options, key}
