@@ -69,7 +69,8 @@ def rows_of_csv(path: Path, ending: str) -> list[Row]:
     if separator != "," and ending == ".csv":
         note(f"columns are separated by {separator!r}", path)
     quoting = csv.QUOTE_MINIMAL
-    if separator == "\t" and _has_bare_quotes(path):
+    has_quotes = all(map(_QUOTED.fullmatch, first.rstrip("\r\n").split("\t")))
+    if separator == "\t" and not has_quotes and _has_bare_quotes(path):
         quoting = csv.QUOTE_NONE
     lines = chain(["\n" if named else first], lines)
     rows = _cells(path, lines, separator, quoting)
@@ -135,7 +136,8 @@ def _has_bare_quotes(path: Path) -> bool:
 
     So it is in files written without quoting: each line has as many cells as the first,
     two or more, and a cell begins with a mark without being quoted as a whole. A reader
-    of quoted cells would join such lines. It is noted.
+    of quoted cells would join such lines. It is noted. Where all names of the columns
+    are quoted, cells are, too, and nobody needs to ask.
     """
     count = 0  # cells of a line
     bare: list[int] = []  # the lines with such a cell

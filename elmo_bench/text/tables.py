@@ -128,7 +128,12 @@ def _csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str], form: CsvForm)
     }
     plain = csv.writer(text, **options)
     quoted = csv.writer(text, quoting=csv.QUOTE_ALL, **options)
-    table = chain([names], ([_cell(row.get(name)) for name in names] for row in rows))
+    table = [[_cell(row.get(name)) for name in names] for row in rows]
+    # A header in quotes says that a tab-separated file has quoted cells (csv_rows.py),
+    # which its lines alone do not show.
+    has_breaks = any("\n" in cell or "\r" in cell for cell in chain(*table))
+    is_quoted = form.separator == "\t" and has_breaks
+    (quoted if is_quoted else plain).writerow(names)
     for cells in table:
         # Python quotes a CR only from version 3.13 on.
         has_returns = any("\r" in cell for cell in cells)

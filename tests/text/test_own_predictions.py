@@ -5,12 +5,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.tagging.forms import read_form
-from elmo_bench.text.tables import read_table
+from elmo_bench.text.tables import read_table, write_table
 from tests.text.test_own_data import data, write
 
 PREDICTIONS = [  # content of a file of predictions, items that are scored, what is noted
@@ -100,3 +102,30 @@ def test_a_pointer_of_git_lfs_is_named(tmp_path, name):
     read = read_table if "conll" not in name else lambda path: read_form(path, None)
     with pytest.raises(UserError, match=r"a pointer of Git LFS in place of the file\. Get the file: git lfs pull"):
         read(path)
+
+
+CELL = st.text(st.sampled_from([*"ab ,;\t\n\r\"'|é\xa0\u2028[]#"]), max_size=6)
+
+
+def with_line_feeds(rows):
+    """A line in a cell ends in LF when a CSV file is read, however it was written."""
+    return [{name: re.sub(r"\r*\n", "\n", cell) for name, cell in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cells=st.lists(st.tuples(CELL, CELL), min_size=1, max_size=4))
+def test_whatever_is_written_is_read_back(tmp_path, ending, cells):
+    rows = [{"text": text, "more": more, "gold": "x"} for text, more in cells]
+    write_table(path := tmp_path / f"x.{ending}", rows)
+    assert read_table(path) == (rows if ending in ("jsonl", "parquet") else with_line_feeds(rows))
+
+
+@pytest.mark.parametrize("form", ["text;n\r\na;1\r\n", "\ufefftext\tn\r\na\t1\r\n", "sep=|\ntext|n\na|1\n"])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cells=st.lists(st.tuples(CELL, CELL), min_size=1, max_size=4))
+def test_whatever_is_written_in_the_form_of_another_file_is_read_back(tmp_path, form, cells):
+    (like := tmp_path / "like.csv").write_text(form, newline="")
+    rows = [{"text": text, "n": more, "gold": "x"} for text, more in cells]
+    write_table(path := tmp_path / "x.csv", rows, like=like)
+    assert read_table(path) == with_line_feeds(rows)
