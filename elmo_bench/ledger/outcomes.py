@@ -123,12 +123,12 @@ def check_stored(stored: Arrays) -> None:
         if len({len(values) for name, values in whole.items() if name not in (_NAMES, _KIND, _COUNTS)}) > 1:
             raise ValueError("arrays of different lengths")
         if _NAMES in whole:
-            (names, counts), rows, kinds = _names(whole), whole[_ROWS].tolist(), whole[_KIND].tolist()
+            (names, counts), rows, kinds = _names(whole), whole[_ROWS].tolist(), whole[_KIND]
             if not 0 < len(names) * len(counts) <= MOST_COUNTS:
                 raise ValueError(f"counts by type: {len(names):,} types of {len(counts):,} counts")
             if min(rows, default=0) < 0 or not sum(rows) == len(kinds) == len(whole[_COUNTS]) / len(counts):
                 raise ValueError("the counts by type are of different lengths")
-            if not all(0 <= kind < len(names) for kind in kinds):
+            if len(kinds) and not 0 <= kinds.min() <= kinds.max() < len(names):
                 raise ValueError(f"a type that is not one of {len(names)}")
         for name, values in whole.items():
             part, _, count = name.partition(".")
