@@ -26,7 +26,7 @@ from typing import IO, Any
 from elmo_bench.base.encodings import check_first, not_utf8
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.reading import check_regular, reader, reading
+from elmo_bench.base.reading import check_pointer, check_regular, reader, reading
 from elmo_bench.base.refusals import disk_errors, refusal
 from elmo_bench.base.xz import Xz
 
@@ -84,6 +84,7 @@ def read_lines(
     except UnicodeDecodeError as error:
         raise _not_utf8(path, number, error, pipe=pipe) from None
     except DAMAGE as error:
+        check_pointer(path)
         raise UserError(
             f"{path}: damaged or cut off after line {number} ({error})"
         ) from None

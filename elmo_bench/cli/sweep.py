@@ -15,6 +15,7 @@ from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
 from elmo_bench.reporting.console import already, outcome, overviews
+from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.runner.sweep import run_sweep
@@ -64,7 +65,10 @@ def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
 
     as_row: after each task, also print where its encoders are among published ones.
     """
-    print(_start(planned), flush=True)
+    states = _states(planned)
+    print(_start(planned, states), flush=True)
+    # A mistake in the user's data is one message now, and not one for each run.
+    read_own_data(state.run for state in states if state.state != "done")
     with progress("sweep", len(planned.runs)) as meter:
         for ended in run_sweep(planned, entry, meter):
             result = _checked(ended, planned.ledger)
@@ -87,17 +91,22 @@ def _print_standing(task: str, planned: Plan, results: list[RunState]) -> None:
             print(f"\n{paragraph}", end="", flush=True)
 
 
-def _start(planned: Plan) -> str:
-    """How many runs there are, how many are done, and how long the others take."""
-    ledger = LedgerState(planned.ledger)
-    states = ledger.states(planned.runs)
+def _states(planned: Plan) -> list[RunState]:
+    """The state of each run; missing if it is to be made again."""
+    states = LedgerState(planned.ledger).states(planned.runs)
     if planned.overwrite:
-        states = [replace(state, state="missing") for state in states]
+        return [replace(state, state="missing") for state in states]
+    return states
+
+
+def _start(planned: Plan, states: Sequence[RunState]) -> str:
+    """How many runs there are, how many are done, and how long the others take."""
     todo = sum(state.state != "done" for state in states)
     line = f"{len(states)} runs, {len(states) - todo} of them done"
     if not todo:
         return line
     workers = min(todo, planned.workers or 1)
+    ledger = LedgerState(planned.ledger)
     return f"{line}; {time_left(states, ledger, workers)}"
 
 

@@ -194,7 +194,8 @@ def _table(types: Arrays) -> dict[str, np.ndarray]:
     """Counts by item, `type:NAME.COUNT`, as the rows of a table."""
     keys = [name.removeprefix(TYPE).rpartition(".") for name in types]
     names, counts = sorted({key[0] for key in keys}), list(dict.fromkeys(key[2] for key in keys))
-    table = np.zeros((len(next(iter(types.values()))), len(names), len(counts)), np.int64)
+    smallest = np.result_type(*types.values())  # int64 would take a gigabyte for 300 types of 100,000 items
+    table = np.zeros((len(next(iter(types.values()))), len(names), len(counts)), smallest)
     for (name, _, count), values in zip(keys, types.values(), strict=True):
         table[:, names.index(name), counts.index(count)] = values
     present = np.asarray(table.any(axis=2))  # items, types

@@ -23,7 +23,7 @@ from elmo_bench.encoders.hf_model import load_model
 from elmo_bench.encoders.precomputed import open_layers
 from elmo_bench.encoders.static import load_static, read_text
 from elmo_bench.ledger.store import read_outcomes
-from elmo_bench.text import tables
+from elmo_bench.text import parquet_rows, tables
 from tests.ledger.records import store_record
 from tests.runs import GOLDEN
 
@@ -90,7 +90,7 @@ def test_a_small_parquet_file_does_not_unpack_to_much(tmp_path, monkeypatch, lim
     path = tmp_path / "x.parquet"
     parquet.write_table(pyarrow.table({"text": ["a" * 1000] * 20_000, "label": ["b"] * 20_000}), path)
     assert path.stat().st_size < 10**5
-    monkeypatch.setattr(tables, limit, 15_000 if limit == "MOST_ROWS" else 15_000_000)
+    monkeypatch.setattr(parquet_rows, limit, 15_000 if limit == "MOST_ROWS" else 15_000_000)
     assert "more than " in refused(tables.read_table, path)
 
 

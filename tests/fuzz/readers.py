@@ -36,7 +36,7 @@ from elmo_bench.runner.prepare import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.text.tables import lines_of
+from elmo_bench.text.sizes import lines_of
 from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN, OWN
@@ -154,6 +154,10 @@ def of_text() -> list[Case]:
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
+        one("text.sizes:lines_of", TEXT, mutants=8),
+        *(one("text.csv_rows:form_of_csv", PACK[name[5:]](b"sep=;\r\na;b\r\n"), name,
+              lambda read, path: read(path, ".csv"), mutants=8)
+          for name in ("x.csv", "x.csv.xz")),
         *(one("text.tables:read_table", pack(text.encode()), f"x{ending}") for ending, text, pack in (
             (".csv", 'a,b\n"1, 2",x\n3,y\n' * 3, bytes), (".tsv.gz", "a\tb\n1\tx\n", gzip.compress),
             (".jsonl", '{"a": "1", "b": ["x", 2]}\n' * 5, bytes), (".json", '[{"a": "1"}, {"a": "2"}]\n', bytes))),
@@ -207,7 +211,7 @@ def of_arrays() -> list[Case]:
             finite=False),
         one("runner.predict:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), about)), tensors, finite=False),
-        one("text.tables:read_table", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
+        one("text.parquet_rows:rows_of_parquet", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("base.arrays:read_arrays", lambda path: arrays.write_arrays(path, {"a": vectors}, "of words"), tensors),
         Case(reader="elmo_bench.encoders.hf_files:check_names", read=lambda path: check_names(sorted(path.iterdir())),
