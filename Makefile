@@ -11,8 +11,8 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --d
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.installed ## one run on real data, compared with the published row: task=ner encoder=elmo
-	$(BIN)/python run.py task=ner encoder=elmo ledger=demo/runs
+demo: .venv/.installed ## a short run on real data, compared with its published score: experiment=hello
+	$(BIN)/python run.py experiment=hello ledger=demo/runs
 
 test: .venv/.installed ## the tests, without the slow ones
 	$(PYTEST)

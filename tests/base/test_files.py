@@ -42,7 +42,7 @@ def test_a_name_that_no_file_can_have(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     for name in (".", "folder", "x" * 300, "file/x", "/proc/x/file"):
-        with pytest.raises(UserError, match=r"[Cc]hoose another"), atomic_write(Path(name)):
+        with pytest.raises(UserError, match=r"[Cc]hoose a(nother| shorter)"), atomic_write(Path(name)):
             pass
     assert sorted(tmp_path.iterdir()) == [tmp_path / "file", tmp_path / "folder"]
 

@@ -33,7 +33,7 @@ def test_only_files_that_are_read_are_in_the_checksum(tiny_bert, encoder, tmp_pa
     shutil.copytree(tiny_bert, other := tmp_path / "other")
     beside = {
         "modules.json": "[]", "README.json": "{}", "generation_config.json": '{"max_length": 7}', "vocab.txt": "zebra",
-        "adapter_config.json": '{"peft_type": "LORA"}', "consolidated.safetensors": "x",
+        "consolidated.safetensors": "x",
         "pytorch_model.bin": "x", "model.fp16.safetensors": "x", "notes.txt": "x", "x.jinja": "x",
     }  # fmt: skip
     for name, content in beside.items():

@@ -120,6 +120,12 @@ def test_a_run_reproduces_or_by_how_much_it_does_not(score, seed, processor, sai
         assert verdict(score, seed, processor, ROW._replace(sd=None)).startswith("not comparable")
 
 
+def test_seeds_that_hardly_differ_leave_room_for_another_processor():
+    row = ROW._replace(mean=36.2, sd=0.06)
+    assert verdict(36.6, 7, "B", row) == "reproduced: 0.40 from the published mean 36.20; up to 0.50 counts"
+    assert verdict(36.8, 7, "B", row).startswith("not reproduced: 0.60 ")
+
+
 def test_the_committed_outcomes_add_up_to_the_committed_scores(committed):
     """Of every record; no task is one that is not installed, whose scores nobody here could check."""
     ledger, board = committed

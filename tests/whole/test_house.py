@@ -38,7 +38,7 @@ LONGEST = 350  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "cli/entry", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "elmo/export",
+    "cli/entry", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "cli/test", "elmo/export",
     "elmo/pretrained", "reporting/findings", "reporting/overview", "reporting/pages", "reporting/published",
     "reporting/render",
     "runner/finished", "runner/sweep", "training/loggers",
