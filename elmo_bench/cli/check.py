@@ -11,8 +11,9 @@ from elmo_bench.base.errors import UserError, plain
 from elmo_bench.cli import parser
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES
+from elmo_bench.spec.describe import command_of, label_of
 from elmo_bench.spec.names import metric_of, task_class
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, changes_of
 
 OK, WRONG, UNKNOWN = "ok    ", "WRONG ", "not checked: "  # begin the lines
 NOT_HERE = "task {} is not installed here. Give its folder: --include FOLDER."
@@ -80,26 +81,30 @@ def _record(path: Path, gold: Path | None) -> Iterator[str]:
 
 
 def _about(record: Record) -> Iterator[str]:
-    spec = RunSpec(**record["spec"])
-    label = f", {spec.label}" if spec.label else ""
+    spec = RunSpec.of_record(record)
+    changed = label_of(spec)
+    label = f", {changed}" if changed else ""
     version, protocol = (spec.settings.get(key, "?") for key in ("task.version", "protocol"))
     yield (
-        f"{OK}record: {spec.task} {spec.encoder}{label}, seed {record['seed']}, suite {spec.suite}, size {spec.size}, "
+        f"{OK}record: {spec.task} {spec.encoder}{label}, seed {record.seed}, suite {spec.suite}, size {spec.size}, "
         f"task version {version}, protocol {protocol}; schema and hash agree with its content"
     )
     try:
-        yield f"{OK}made again by: {spec.command(record['seed'])}"
+        yield f"{OK}made again by: {command_of(spec, record.seed)}"
     except UserError as error:
         yield f"{WRONG}this installation cannot make it again: {error}"
-    code = record["environment"]
-    if code["commit"] is None or code["dirty"] is not False:
+    right = changes_of(record)
+    if record.changes is not None and right not in (None, record.changes):
+        yield f"{WRONG}record.changes: not what its settings change. Run elmo-bench merge."
+    code = record.environment
+    if code.commit is None or code.dirty is not False:
         yield f"{WRONG}the code that made it is not known: no commit, or uncommitted changes"
 
 
 def _outcomes(record: Record, paths: RunPaths) -> str:
     """What `read_all` checked without a problem. Raises UserError if the outcomes cannot be read."""
     ledger.read_outcomes(paths)
-    if metric_of(task := record["spec"]["task"]) is None:
+    if metric_of(task := record.spec.task) is None:
         return f"{UNKNOWN}scores: {NOT_HERE.format(task)}"
     return f"{OK}outcomes of the items on dev and test add up to all scores"
 
@@ -109,13 +114,13 @@ def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:
     files = [file for file in files if not file.is_symlink()]
     if not files:
         return f"{OK}no predictions on test were kept"
-    metric: Any = task_class(record["spec"]["task"], "metric")()
-    if (main := record["metric"]) != metric.main:
+    metric: Any = task_class(record.spec.task, "metric")()
+    if (main := record.metric) != metric.main:
         return f"{WRONG}the main score is {main}; here the task has {metric.main}"
     needed = [*([gold] if gold else []), files[0]]
     if len(needed) < len(metric.files):
         return f"{OK}predictions on test: not scored; give {metric.files[0]} with --gold"
-    scores, said = metric.score_files(*needed[-len(metric.files) :]), record["scores"]["test"]["overall"][main]
+    scores, said = metric.score_files(*needed[-len(metric.files) :]), record.scores.test.overall[main]
     scored = scores.get("overall", scores.get("scores", scores))[main]  # where the official scorer of the task puts it
     text = f"predictions on test: score {main} {scored:.2f}; the record says {said:.2f}"
     return f"{WRONG if abs(scored - said) > AGREES else OK}{text}"

@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
     body = []
     for cost, given, line in zip(costs, runs, lines_of(cost_columns(costs)), strict=True):
         body.append([_named(cost, given, runs), *(column.text(line) for column in formats)])
-    where = f"{processor(costs[0]['environment'])}; {costs[0]['tokens']:,} tokens"
+    where = f"{processor(costs[0].environment)}; {costs[0].tokens:,} tokens"
     print(f"{fitted(['encoder', *(column.heading for column in formats)], body)}\n\n{where}\nwritten to {options.out}")
     return 0
 
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
 def _named(cost: EncoderCost, own: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
     """The encoder and its options that not all measurements have."""
     differs = [each for each in own if not all(each in other for other in runs) and not each.startswith("encoder=")]
-    return ", ".join([cost["encoder"], *differs])
+    return ", ".join([cost.encoder, *differs])
 
 
 def _apart(options: Sequence[str]) -> EncoderCost:
@@ -142,13 +142,13 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost
     parameters = sum(encoder.parameters for encoder in frozen.encoders.values())
     if config.encoder.words == "static":
         parameters += numbers_of(path_of(config.encoder.vectors))
-    return {
+    content = {
         "schema": 2,
         "encoder": spec.encoder,
         "settings": encoder_part(spec.settings),
         "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
         "environment": {
-            **environment(("elmo-bench", "torch", "transformers", "numpy")),  # type: ignore[typeddict-item]
+            **environment(("elmo-bench", "torch", "transformers", "numpy")),
             "device": torch.cuda.get_device_name() if on_gpu else "cpu",
             "threads": 1,
             "precision": "32-true",
@@ -156,12 +156,13 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost
         },
         "text": digest([list(sentence) for sentence in sentences])[:12],
         "tokens": sum(map(len, sentences)),
-        "tokens_per_second": {str(size): own for size, own in rates.items()},  # type: ignore[typeddict-item]
+        "tokens_per_second": {str(size): own for size, own in rates.items()},
         "load_seconds": round(loaded, 3),
         "memory_mib": round(peak / 2**20, 1),
         "parameters": parameters,
         "created": now(),
     }
+    return EncoderCost.read(content, "cost")
 
 
 def sample_sentences(count: int) -> list[list[str]]:

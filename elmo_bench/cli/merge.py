@@ -7,6 +7,7 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger.merge import merge
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.run_spec import changes_of
 
 
 def main(arguments: list[str]) -> int:
@@ -14,19 +15,20 @@ def main(arguments: list[str]) -> int:
 
     Raises UserError if the ledger does not exist.
     """
-    add = (command := parser("merge", "Its outcomes and heads are added too.")).add_argument
+    add = (command := parser("merge", "Its outcomes and heads are added too. A ledger merged into itself gets what records of "
+        "older versions lack.")).add_argument
     add("source", type=Path, metavar="LEDGER", help="the ledger to read; it is not changed")
     into = Path("results/runs")
     add("--into", type=Path, default=into, metavar="LEDGER", help="ledger to add to (default: %(default)s)")
     options = command.parse_args(arguments)
     if not options.source.is_dir():
         raise UserError(f"{options.source}: no such folder. Give the folder of a ledger.")
-    if options.source.resolve() == options.into.resolve():
-        raise UserError(f"{options.source}: the same ledger as --into. Give two different ones.")
-    merged = merge(options.source, options.into, metric_of)
+    merged = merge(options.source, options.into, metric_of, changes_of)
     if not any(vars(merged).values()):
         raise UserError(f"{options.source}: no run in it. Give the folder of a ledger, such as results/runs.")
     print_problems("merge", [*merged.conflicts, *merged.problems])
     said = f"{len(merged.added)} records added, {len(merged.present)} were present"
+    if merged.completed:
+        said += f"; what they change was added to {len(merged.completed)}"
     print(f"{options.into}: {said}; {len(merged.conflicts)} conflicts, {len(merged.problems)} skipped")
     return int(bool(merged.problems or merged.conflicts))

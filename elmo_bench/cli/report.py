@@ -82,11 +82,11 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     check_exists(ledger)
     read = read_all(ledger, metrics=metric_of)
     print_problems("report", read.problems)
-    present = {record["spec"]["suite"] for record in read.records}
+    present = {record.spec.suite for record in read.records}
     if not present and any(ledger.iterdir()):
         raise UserError(f"--ledger {ledger}: no run in it. Give the folder of the records.")
     if unknown := [suite for suite in suites or () if suite not in present]:
         names = ", ".join(sorted(present))
         raise UserError(f"--suite {' '.join(unknown)}: no run in {ledger}, which has {names}")
     shown = set(suites or present)
-    return read._replace(records=[record for record in read.records if record["spec"]["suite"] in shown])
+    return read._replace(records=[record for record in read.records if record.spec.suite in shown])

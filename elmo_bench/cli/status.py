@@ -67,10 +67,10 @@ def _table(states: list[RunState]) -> str:
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     ends: dict[str, set[str]] = defaultdict(set)
     for each in states:
-        ends[each.run.spec.encoder].add(each.run.sources["source"])
+        ends[each.run.spec.encoder].add(each.run.setup.source)
     for each in states:
         spec = each.run.spec
-        encoder = distinct_name(spec.encoder, each.run.sources["source"], ends[spec.encoder])
+        encoder = distinct_name(spec.encoder, each.run.setup.source, ends[spec.encoder])
         counts[spec.suite, spec.task, encoder].update([each.state, *["converged"] * each.converged])
     columns = [STATES[0], "converged", *STATES[1:]]
     header = ["suite", "task", "encoder", *columns]

@@ -22,7 +22,7 @@ from elmo_bench.elmo.batches import check_tokens
 from elmo_bench.elmo.frozen import described, device_named, frozen, moved, multiplies_bfloat16
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
-from elmo_bench.encoders.hf_files import checksum, files_of, find, only_files, weights_of
+from elmo_bench.encoders.hf_files import PACKAGES, checksum, files_of, find, only_files, weights_of
 from elmo_bench.encoders.hf_tokenisers import load_tokeniser
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
 from elmo_bench.text.batch import by_length, pools
@@ -44,7 +44,7 @@ class HfEncoder:
     the pieces of a few texts, which follow from the files and from `packages`.
     """
 
-    packages = ("tokenizers", "transformers")
+    packages = PACKAGES
 
     def __init__(self, *, weights: str, pooling: str | None = None, precision: str | None = None, device: str = "cpu"):
         """`weights`: `bert-mini`, `all-MiniLM-L6-v2`, a folder as `save_pretrained` writes it, or

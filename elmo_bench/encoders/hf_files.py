@@ -23,6 +23,7 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*
 NAMING = ("tokenizer_config.json", "special_tokens_map.json")  # transformers opens files that these name
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
 PUBLISHED: dict[str, Any] = TABLE["transformers"]  # they do not ship
+PACKAGES = ("tokenizers", "transformers")  # on whose versions the pieces of words depend
 NAMES = (*SHIPPED, *PUBLISHED)  # of models that a record may name, since no path is opened for them
 
 

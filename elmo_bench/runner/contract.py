@@ -25,14 +25,28 @@ from torch import Tensor, nn
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import FRACTION, columns, encoded, main_figure, scores_of, sums_of
+from elmo_bench.base.metric import (
+    FRACTION,
+    columns,
+    encoded,
+    main_figure,
+    scores_of,
+    sums_of,
+)
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS
-from elmo_bench.ledger.outcomes import AGREES, check_figures
-from elmo_bench.ledger.schema import check
+from elmo_bench.ledger.model import check
+from elmo_bench.ledger.outcomes import AGREES, check_split
+from elmo_bench.ledger.record import SplitScores
 from elmo_bench.runner.data import Splits, data_digest, words_of
 from elmo_bench.runner.predict import About
-from elmo_bench.runner.prepare import build_head, build_indexer, build_stores, lexicon_of, load_frozen
+from elmo_bench.runner.prepare import (
+    build_head,
+    build_indexer,
+    build_stores,
+    lexicon_of,
+    load_frozen,
+)
 from elmo_bench.spec.config import CONF, task_yaml
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.options import guess
@@ -73,7 +87,7 @@ class Trial:
         pl.seed_everything(seed, verbose=False)
         vocabulary = self.data.vocabulary(self.train)
         try:
-            check(vocabulary, get_type_hints(About)["vocabulary"], "Data.vocabulary")
+            check(vocabulary, get_type_hints(About, include_extras=True)["vocabulary"], "Data.vocabulary")
         except UserError as error:
             raise UserError(f"{error}. Give lists of texts, or numbers above 0: `predict` reads no other.") from None
         return build_head(self.spec, self.frozen, lexicon_of(self.train), vocabulary)
@@ -256,7 +270,8 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
     if np.shape(several) != (2, 3) or not np.allclose(several, main, rtol=0, atol=AGREES):
         said = f"{metric.main} {main:.4f}, and {several!s:.60} of the sums of Metric.summed, six times each"
         raise UserError(f"Metric.figures: {said}. Compute it from these and `items` alone, number by number.")
-    check_figures(ledger.joined({"dev": {}, "test": encoded(counts)}), metric, {"test": scores})
+    stored = ledger.joined({"dev": {}, "test": encoded(counts)})
+    check_split(stored, metric, "test", SplitScores.read(scores, "Metric.figures"))
     return f"{metric.main} {main:.2f}, by {metric.formula} from the counts of {len(examples)} items"
 
 

@@ -13,7 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
-from elmo_bench.runner.finished import data_files, sources_of
+from elmo_bench.runner.finished import data_files
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -36,7 +36,7 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     try:
         splits = data.read(spec.suite, setup.data_root)
     except MissingData:
-        data_files(sources_of(spec, setup))  # raises the error that says how to get them
+        data_files(spec, setup)  # raises the error that says how to get them
         raise
     for split in SPLITS:
         if not splits.get(split):

@@ -21,7 +21,7 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import encoded
 from elmo_bench.encoders.static import StaticVectors
-from elmo_bench.ledger import PAIRS
+from elmo_bench.ledger import PAIRS, Scores
 from elmo_bench.ledger.outcomes import check_figures
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared
@@ -57,7 +57,7 @@ def evaluate(prepared: Prepared, trained: Trained, work: Path) -> tuple[dict[str
             raise UserError(f"task={task}: Metric.counts has {wrong[0]}: give it another name, without a dot.")
         outcomes[split] = counted | known
     stored = ledger.joined(outcomes)
-    check_figures(stored, module.metric, scores)
+    check_figures(stored, module.metric, Scores.read(scores, "Metric.figures"))
     return scores, stored
 
 

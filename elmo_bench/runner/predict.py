@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NotRequired
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from pydantic import Field
@@ -19,7 +19,6 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.utils.hooks import RemovableHandle
-from typing_extensions import TypedDict
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
@@ -31,9 +30,16 @@ from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.hf_files import NAMES
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Spec
-from elmo_bench.ledger.schema import check
+from elmo_bench.ledger.model import Model
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.prepare import Frozen, Lexicon, build_head, build_indexer, build_stores, load_frozen
+from elmo_bench.runner.prepare import (
+    Frozen,
+    Lexicon,
+    build_head,
+    build_indexer,
+    build_stores,
+    load_frozen,
+)
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -47,14 +53,14 @@ WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}  # that each kind of e
 AGAIN = "Run it again with overwrite=true."
 
 
-class About(TypedDict):
+class About(Model):
     """The metadata of the file."""
 
     spec: Spec
     vocabulary: dict[str, list[str] | Annotated[int, Field(gt=0, le=1_000_000)]]  # labels, or how many there are
     lexicon: Lexicon
     encoders: dict[str, str]  # `Frozen.checksums`
-    attempt: NotRequired[str]  # of the record; heads of earlier versions lack it
+    attempt: str = ""  # of the record; heads of earlier versions lack it
 
 
 class KeptHead(NamedTuple):
@@ -68,7 +74,7 @@ def write_head(path: Path, head: KeptHead) -> Path:
     """Write the trained parameters; the encoder and the static table are not among them."""
     tensors = {name: each.contiguous() for name, each in head.tensors.items()}
     with atomic_write(path) as handle:
-        handle.write(save(tensors, {"about": json.dumps(head.about)}))
+        handle.write(save(tensors, {"about": json.dumps(head.about.to_json())}))
     return path
 
 
@@ -81,8 +87,7 @@ def read_head(path: Path) -> KeptHead:
         with safe_open(path, framework="pt") as kept:
             about = parse_json((kept.metadata() or {})["about"], f"{path}: metadata")
             tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
-        check(about, About, f"{path}: metadata")
-        return KeptHead(tensors, about)
+        return KeptHead(tensors, About.read(about, f"{path}: metadata"))
 
 
 def predict(
@@ -97,10 +102,11 @@ def predict(
     keep_inputs(out, (text, record_file))
     check_regular(text, once=False)
     record = ledger.read_record(record_file)
-    spec = RunSpec(**record["spec"])
+    spec = RunSpec.of_record(record)
     head_file = record_file.with_suffix("") / "head.safetensors"
     kept = read_head(head_file)
-    if kept.about["spec"] != record["spec"] or kept.about.get("attempt", record["attempt"]) != record["attempt"]:
+    is_of_attempt = kept.about.attempt in ("", record.attempt)
+    if kept.about.spec != record.spec or not is_of_attempt:
         raise UserError(f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}")
     usual, setup = installed(spec)
     for key, value in spec.settings.items():  # numbers that shape no tensor of the head, too
@@ -119,11 +125,11 @@ def predict(
         raise UserError(f"{text}: no example in it. Give text in the format of the task's card.")
     words = set(words_of(examples))
     note_long_words(spec, words)
-    setup = replace(setup, seed=record["seed"], store={"mode": "off"}, encoders=_encoders(spec, weights, vectors))
+    setup = replace(setup, seed=record.seed, store={"mode": "off"}, encoders=_encoders(spec, weights, vectors))
     if spec.settings.get("encoder.words") == "static":
         setup = replace(setup, vectors=_vectors(spec, spec.settings.get("encoder.vectors"), vectors))
     try:
-        frozen = load_frozen(spec, setup, words.union(kept.about["lexicon"]["words"]))
+        frozen = load_frozen(spec, setup, words.union(kept.about.lexicon["words"]))
     except TypeError as error:
         raise UserError(f"the record's encoder has an option of another kind ({error})") from None
     for name, checksum in frozen.contents.items():
@@ -216,10 +222,10 @@ def build_kept(spec: RunSpec, setup: Setup, frozen: Frozen, kept: KeptHead, head
     The head is first built without memory: the file's tensors bound its sizes and its layers, whatever numbers a spec
     holds.
     """
-    if kept.about["encoders"] != frozen.checksums:
+    if kept.about.encoders != frozen.checksums:
         drawn = "trained with other random numbers in its encoder than are drawn here"
         raise UserError(f"{head_file}: {drawn}, of another seed or by another version of torch. {AGAIN}")
-    lexicon, vocabulary = kept.about["lexicon"], kept.about["vocabulary"]
+    lexicon, vocabulary = kept.about.lexicon, kept.about.vocabulary
     try:
         with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
             wanted = build_head(spec, frozen, lexicon, vocabulary).state_dict()

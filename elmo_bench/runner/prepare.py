@@ -16,7 +16,13 @@ from elmo_bench.base.notes import note, noted
 from elmo_bench.elmo.frozen import multiplies_bfloat16
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.encoders.embedder import PLACES, Embedder, LearnedWords, StaticWords, mix_name
+from elmo_bench.encoders.embedder import (
+    PLACES,
+    Embedder,
+    LearnedWords,
+    StaticWords,
+    mix_name,
+)
 from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix

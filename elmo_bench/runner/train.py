@@ -17,7 +17,14 @@ from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
-from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_indexer, build_stores, lexicon_of
+from elmo_bench.runner.prepare import (
+    Lexicon,
+    Prepared,
+    build_head,
+    build_indexer,
+    build_stores,
+    lexicon_of,
+)
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,

@@ -48,7 +48,7 @@ TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
 VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))
 WORD2VEC = f"2 3\nthe {'1234' * 3}\nnaïve {'1234' * 3}\n"  # 1234: a small number
 OPTIONS = "task=ner\nencoder=elmo\ntask.head.hidden=[8,4]\nmix.penalty=0.1\nplace=both\nseed=3\ndata.max_train=60"
-HOLDER = Holder(spec=make_record()["spec"], seed=0, machine="m", pid=1)
+HOLDER = Holder(spec=make_record().spec, seed=0, machine="m", pid=1)
 FASTTEXT = GOLDEN.parent / "fasttext"
 PACK: dict[str, Any] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -149,8 +149,8 @@ def of_text() -> list[Case]:
         one("encoders.static:read_text", archive.getvalue(), zip_),
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
         one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin", finite=False),
-        one("base.json:read_json", json.dumps(make_record()), "x.json"),
-        one("ledger.paths:read_holder", json.dumps(HOLDER), "x.json"),
+        one("base.json:read_json", json.dumps(make_record().to_json()), "x.json"),
+        one("ledger.locks:read_holder", json.dumps(HOLDER.to_json()), "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import digest_of, joined, of_split, slices_of, types_of, write_record
+from elmo_bench.ledger import Copies, digest_of, joined, of_split, slices_of, types_of, write_record
 from elmo_bench.ledger.outcomes import check_stored
-from elmo_bench.ledger.record import Copies
+from tests.ledger.records import changed
 
 TEST = {
     "correct": np.array([1, 0, 2, 0]),
@@ -120,9 +120,9 @@ def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_rec
     scored = {"overall": {"f1": right}, "by_type": counts}
     own = {"scores": {"dev": scored, "test": scored}}
     first, second = (make_record(seed=seed, outcomes="0" * 64, **own) for seed in (0, 1))
-    for record in (first, second):
-        record["data"]["counts"] |= {"dev": 120, "test": 120}
-    first["curves"]["dev"], second["curves"]["dev"] = curve, curve if same else [49.0, *curve[1:]]
+    counts = {"data/counts/dev": 120, "data/counts/test": 120}
+    first = changed(first, counts | {"curves/dev": curve})
+    second = changed(second, counts | {"curves/dev": curve if same else [49.0, *curve[1:]]})
     copies.check(first)
     if copied:
         with pytest.raises(UserError, match=f"^the same {copied} as seed 0 of "):
@@ -138,8 +138,8 @@ def test_of_documents_the_mentions_are_counted(make_record, mentions):
     copies, scored = Copies(), {"overall": {"f1": 50.0}, "by_type": types}
     for seed in (0, 1):
         record = make_record(seed=seed, outcomes="0" * 64, scores={"dev": scored, "test": scored})
-        record["data"]["counts"] |= {"dev": 10, "test": 10}
-        record["curves"]["dev"] = [40.0 + seed, 50.0, 49.0]
+        counts = {"data/counts/dev": 10, "data/counts/test": 10}
+        record = changed(record, counts | {"curves/dev": [40.0 + seed, 50.0, 49.0]})
         if seed and mentions == 300:
             with pytest.raises(UserError, match=r"^the same outcomes as seed 0 of "):
                 copies.check(record)
@@ -150,6 +150,6 @@ def test_of_documents_the_mentions_are_counted(make_record, mentions):
 def test_outcomes_of_another_run_are_not_written(store_record, make_record):
     paths = store_record()
     before = paths.record.read_bytes()
-    with pytest.raises(UserError, match="its outcomes are not those that it was made with"):
+    with pytest.raises(UserError, match="its outcomes are not the ones that it was made with"):
         write_record(paths, make_record(test=1.0), {"correct": np.array([1])})
     assert paths.record.read_bytes() == before

@@ -10,8 +10,9 @@ import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, run_hash, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, record_of, write_record
 from elmo_bench.reporting.names import UNCHECKED
+from tests.ledger.records import hash_of
 from tests.reporting.ledgers import fill
 from tests.runs import ROOT, first_ones, forget_configs, small
 
@@ -179,11 +180,13 @@ def not_installed(ledger, tmp_path, monkeypatch):
     for path in sorted(ledger.rglob("seed?.json")):
         record = read_record(path)
         outcomes = read_outcomes(RunPaths.of(ledger, record))
-        record["spec"]["task"] = "elsewhere"
-        record["hash"] = run_hash(record["spec"])
-        record["attempt"] = record["attempt"][::-1]
-        if record["spec"]["encoder"] == "elmo":
-            of_test(record)["f1"] = 99.0 + record["seed"] / 100
+        content = record.to_json()
+        content["spec"]["task"] = "elsewhere"
+        content["hash"] = hash_of(content["spec"])
+        content["attempt"] = content["attempt"][::-1]
+        if record.spec.encoder == "elmo":
+            of_test(content)["f1"] = 99.0 + record.seed / 100
+        record = record_of(content)
         write_record(RunPaths.of(ledger, record), record, outcomes)
     yield ledger
     forget_configs()

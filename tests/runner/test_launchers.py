@@ -71,7 +71,7 @@ def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment,
     assert len(serial.records) == 3
     assert [result(record) for record in serial.records] == [result(record) for record in at_once.records]
     assert at_once.problems == []
-    assert {record["environment"]["threads"] for record in at_once.records} == {1}
+    assert {record.environment.threads for record in at_once.records} == {1}
     assert len(list((tmp_path / "runs").rglob("head.safetensors"))) == 3
     assert "test scores on suite open" in printed
     again = sweep(tmp_path, environment, *options("seed=0,3"), *AT_ONCE[launcher])
@@ -102,7 +102,7 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
     assert "epochs=100000" in errors
     assert "killed by" in errors
     found = read_all(tmp_path / "runs")
-    assert [record["spec"]["settings"]["task.training.epochs"] for record in found.records] == [2]
+    assert [record.spec.settings["task.training.epochs"] for record in found.records] == [2]
 
 
 # With the kills of `pretrain` (tests/pretraining), thirty.

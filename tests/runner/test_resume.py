@@ -69,7 +69,7 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     assert epochs_said(said) == list(range(done + 1, EPOCHS + 1))
     [record] = read_all(runs).records
     assert result(record) == result(whole)
-    assert record["epochs"]["run"] == EPOCHS
+    assert record.epochs.run == EPOCHS
     assert not list(runs.rglob("*.ckpt"))
     assert not list(runs.rglob("*.lock"))
 
