@@ -39,7 +39,7 @@ from elmo_bench.ledger import (
     write_record,
 )
 from elmo_bench.ledger.costs import EncoderCost, write_cost
-from elmo_bench.runner.predict import KeptHead, read_head, write_head
+from elmo_bench.runner.heads import KeptHead, read_head, write_head
 from elmo_bench.spec.run_spec import RunSpec
 
 HEAD = "head.safetensors"
@@ -103,9 +103,7 @@ def write_run(paths: RunPaths, target: RunPaths, moved: Record) -> None:
     write_record(target, moved, outcomes)
 
 
-def with_pieces(
-    spec: Mapping[str, Any], packages: Mapping[str, str], folders: Mapping[str, str], *, where: str
-) -> Any:
+def with_pieces(spec: Mapping[str, Any], packages: Mapping[str, str], folders: Mapping[str, str], *, where: str) -> Any:
     """The contents of a spec, with the pieces of its transformers. `where` begins an error. Raises UserError."""
     contents = copy.deepcopy(spec["contents"])
     for part, options in RunSpec(**spec).encoders().items():

@@ -9,14 +9,16 @@ from elmo_bench.ledger.merge import merge
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import changes_of
 
+EPILOG = """Its outcomes and heads are added too. A ledger that is merged into itself gets what records of older versions
+lack: the options that a run changed."""
+
 
 def main(arguments: list[str]) -> int:
     """Merge and print what was done. The exit code is 1 if a file was skipped, or if scores are in conflict.
 
     Raises UserError if the ledger does not exist.
     """
-    add = (command := parser("merge", "Its outcomes and heads are added too. A ledger merged into itself gets what records of "
-        "older versions lack.")).add_argument
+    add = (command := parser("merge", EPILOG)).add_argument
     add("source", type=Path, metavar="LEDGER", help="the ledger to read; it is not changed")
     into = Path("results/runs")
     add("--into", type=Path, default=into, metavar="LEDGER", help="ledger to add to (default: %(default)s)")

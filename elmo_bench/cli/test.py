@@ -43,7 +43,7 @@ def _passes(title: str, checks: Iterator[str]) -> bool:
 
 def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
     """Check the encoders of a yaml: one, several in a stack, or none."""
-    from elmo_bench.runner.contract import check_weights
+    from elmo_bench.runner.contract_parts import check_weights
 
     _, setup = described(f"encoder={name}", *options)
     yield "its yaml is read"
@@ -55,8 +55,9 @@ def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
 
 def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     """Check a task: its data, its head, which can also be built without an encoder, and its metric."""
-    from elmo_bench.runner import contract
-    from elmo_bench.runner.data import build_data, check_splits, read_splits, training_fraction
+    from elmo_bench.runner import contract, contract_parts
+    from elmo_bench.runner.data import build_data, read_splits, training_fraction
+    from elmo_bench.runner.split_checks import check_splits
 
     run = described(f"task={name}", "encoder=elmo", *options)
     yield "its yaml is read"
@@ -65,7 +66,7 @@ def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     data = build_data(*run)
     splits = read_splits(data, *run)
     check_splits(splits, f"task={name}")
-    yield contract.check_data(data, splits, read_splits(data, *run))
+    yield contract_parts.check_data(data, splits, read_splits(data, *run))
     drawn = (training_fraction(splits["train"], seed=seed, limit=contract.FEW) for seed in range(20))
     train = next(  # of examples with one label, nothing is learned
         (some for some in drawn if len({repr(each.gold) for each in some}) > 1), splits["train"][: contract.FEW]
@@ -79,7 +80,7 @@ def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     yield contract.check_batches(trial)
     yield contract.check_gold(trial)
     predicted = trial.predict(trial.others)
-    yield contract.check_metric(trial.metric, trial.others, predicted)
+    yield contract_parts.check_metric(trial.metric, trial.others, predicted)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"predictions{data.ending}"
-        yield contract.check_files(data, trial.metric, trial.others, predicted, path)
+        yield contract_parts.check_files(data, trial.metric, trial.others, predicted, path)

@@ -184,7 +184,7 @@ def _write_head(
     prepared: "Prepared", trained: "Trained", paths: RunPaths, attempt: str
 ) -> dict[str, Any]:
     """Write the head; what a record says of it."""
-    from elmo_bench.runner.predict import About, KeptHead, write_head
+    from elmo_bench.runner.heads import About, KeptHead, write_head
 
     head: Any = trained.module.head
     about = About(

@@ -14,7 +14,8 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.progress import Meter, console
 from elmo_bench.ledger import Record, new_attempt, read_record_at, settings_key
 from elmo_bench.runner.finished import Finished
-from elmo_bench.runner.launchers import Command, Ended, Job, launch
+from elmo_bench.runner.jobs import Ended, Job
+from elmo_bench.runner.launchers import Command, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.spec.names import metric_of

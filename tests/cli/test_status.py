@@ -1,6 +1,5 @@
 """`status`: the runs of a sweep that are done, running or missing."""
 
-
 import pytest
 
 from elmo_bench.__main__ import main

@@ -112,10 +112,14 @@ def write_true(paths: RunPaths, made: Record) -> None:
         record["scores"][split] = scores_of(metric, counts)
         outcomes[split] = counts
     stored = joined(outcomes)
-    write_record(paths, changed(
-        made,
-        {"scores": record["scores"], "formula": metric.formula, "outcomes": digest_of(stored)},
-    ), stored)
+    write_record(
+        paths,
+        changed(
+            made,
+            {"scores": record["scores"], "formula": metric.formula, "outcomes": digest_of(stored)},
+        ),
+        stored,
+    )
 
 
 def make_cost(

@@ -10,7 +10,7 @@ import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, record_of, write_record
+from elmo_bench.ledger import Record, RunPaths, digest_of, read_outcomes, read_record, record_of, write_record
 from elmo_bench.reporting.names import UNCHECKED
 from tests.ledger.records import hash_of
 from tests.reporting.ledgers import fill
@@ -119,7 +119,7 @@ def refused_by_all(ledger, capsys, path, why, score):
     pages = [out / "README.md", out / "index.html", *out.rglob("*.csv"), out.parent / "logs", out.parent / "published"]
     assert len(pages) > 5
     assert not [page.name for page in pages if score in page.read_text(encoding="utf-8")]
-    assert not RunPaths.of(into, json.loads(path.read_bytes())).record.exists()
+    assert not RunPaths.of(into, Record.read(json.loads(path.read_bytes()), "")).record.exists()
     with pytest.warns(UserWarning, match=re.escape(why)):
         frame = elmo_bench.results(ledger)
     assert len(frame) == 3 and frame.checked.all()
@@ -130,11 +130,11 @@ def refused_by_all(ledger, capsys, path, why, score):
 def test_a_changed_figure_is_refused(ledger, capsys, variant):
     change, why = VARIANTS[variant]
     path = next(ledger.rglob("elmo/*/seed0.json"))
-    record = read_record(path)
-    paths = RunPaths.of(ledger, record)
+    paths = RunPaths.of(ledger, read_record(path))
+    record = json.loads(path.read_bytes())
     outcomes = read_outcomes(paths)
     change(record, outcomes)
-    write_record(paths, record | {"outcomes": digest_of(outcomes)}, outcomes)
+    write_record(paths, record_of(record | {"outcomes": digest_of(outcomes)}), outcomes)
     refused_by_all(ledger, capsys, path, why, f"{of_test(record)['f1']:.2f}")
 
 
@@ -143,7 +143,7 @@ def test_a_changed_figure_is_refused(ledger, capsys, variant):
 def test_outcomes_that_cannot_be_read_are_no_way_around_it(ledger, capsys, file):
     change, why = FILES[file]
     path = next(ledger.rglob("elmo/*/seed0.json"))
-    record = read_record(path)
+    record = json.loads(path.read_bytes())
     raised(record, {})
     path.write_text(json.dumps(record), encoding="utf-8")
     change(path.with_suffix(".npz"))
@@ -154,7 +154,7 @@ def test_outcomes_that_cannot_be_read_are_no_way_around_it(ledger, capsys, file)
 def test_neither_a_run_nor_a_sweep_shows_it(main_job, tmp_path, capsys, elmo_run):
     shutil.copytree(elmo_run[0], tmp_path / "runs")
     [path] = (tmp_path / "runs").rglob("seed0.json")
-    record = read_record(path)
+    record = json.loads(path.read_bytes())
     of_test(record)["f1"] = 87.65
     path.write_text(json.dumps(record), encoding="utf-8")
     for flags in ([], ["-m"]):

@@ -1,6 +1,5 @@
 """From records to frames: seeds together, newest contents current, and the baseline of a system."""
 
-
 import numpy as np
 import pytest
 

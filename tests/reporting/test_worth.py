@@ -1,6 +1,5 @@
 """Worth against cost: which encoders are in it, and a page without costs."""
 
-
 import pytest
 
 from elmo_bench.cli import report

@@ -94,8 +94,8 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
         while not killed and time.monotonic() < deadline:
             time.sleep(0.1)
             for holder in read_holders(tmp_path / "runs"):
-                if holder["spec"]["settings"]["task.training.epochs"] == 100_000:
-                    os.kill(holder["pid"], signal.SIGKILL)
+                if holder.spec.settings["task.training.epochs"] == 100_000:
+                    os.kill(holder.pid, signal.SIGKILL)
                     killed = True
         assert process.wait(timeout=300) == 1
         _, errors = process.communicate()

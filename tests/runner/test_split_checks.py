@@ -6,7 +6,8 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.runner.data import build_data, check_splits, read_splits
+from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.runner.split_checks import check_splits
 from tests.runs import described
 
 NAMES = [

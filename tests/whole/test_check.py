@@ -110,7 +110,9 @@ def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
      ("task.head.name.x.y", 1)],
 )  # fmt: skip
 def test_no_command_is_printed_from_a_setting_that_no_run_has(paths, capsys, key, value):
-    record = changed(read_record(paths.record), {f"spec/settings/{key}": value, "attempt": "a" * 32})
+    record = read_record(paths.record)
+    settings = record.spec.settings | {key: value}
+    record = changed(record, {"spec/settings": settings, "attempt": "a" * 32})
     copy = RunPaths.of(paths.ledger, record)
     write_record(copy, record, read_outcomes(paths))
     code, said = check(copy.record, capsys)
