@@ -9,8 +9,8 @@ from elmo_bench.ledger.merge import merge
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import changes_of
 
-EPILOG = """Its outcomes and heads are added too. A ledger that is merged into itself gets what records of older versions
-lack: the options that a run changed."""
+EPILOG = """Its outcomes and heads are added too. A ledger that is merged into itself gets what records of older
+versions lack: the options that a run changed."""
 
 
 def main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ Imports nothing of ours but `base`.
 
 from elmo_bench.base.machine import environment
 from elmo_bench.base.metric import TYPE
+from elmo_bench.ledger.checks import check_record, record_of
 from elmo_bench.ledger.copies import Copies
 from elmo_bench.ledger.locks import (
     HeldElsewhere,
@@ -29,10 +30,8 @@ from elmo_bench.ledger.record import (
     Record,
     Scores,
     Spec,
-    check_record,
     minutes_of,
     now,
-    record_of,
     run_hash,
     score_of,
     settings_key,

@@ -3,7 +3,8 @@
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.record import SCORED, Record, layers_of, units_of
+from elmo_bench.ledger.checks import layers_of, units_of
+from elmo_bench.ledger.record import SCORED, Record
 
 # Wrong items that no two seeds have in common; SOME: if their dev curves are equal too.
 MANY = 100

@@ -93,9 +93,13 @@ def types_of(stored: Arrays, split: str) -> dict[str, dict[str, int]]:
     if _NAMES not in whole:
         return {}
     names, counts = _names(whole)
-    table = whole[_COUNTS].reshape(-1, len(counts)).astype(np.int64)
+    table = whole[_COUNTS].reshape(-1, len(counts))
+    kinds = whole[_KIND].astype(np.int64)
     sums = np.zeros((len(names), len(counts)), np.int64)
-    np.add.at(sums, whole[_KIND].astype(int), table)
+    for number in range(len(counts)):
+        # Many times faster than np.add.at, and exact below 2**53.
+        column = np.bincount(kinds, table[:, number], minlength=len(names))
+        sums[:, number] = column
     types = {}
     for name, row in zip(names, sums.tolist(), strict=True):
         types[name] = decoded(dict(zip(counts, row, strict=True)))

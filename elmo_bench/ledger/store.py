@@ -4,8 +4,10 @@ its outcomes."""
 import io
 import json
 import os
+import struct
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.metric import Counting
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.ledger.checks import check_record, record_of
 from elmo_bench.ledger.copies import Copies
 from elmo_bench.ledger.locks import Holder, holder_of
 from elmo_bench.ledger.outcomes import (
@@ -30,14 +33,15 @@ from elmo_bench.ledger.record import (
     SCHEMA,
     SCORED,
     Record,
-    check_record,
-    record_of,
 )
 
 MAX_OUTCOME_BYTES = 2**23  # a million items of 300 types take 4 MiB
 MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 MAX_RECORD_BYTES = 2**24
 AGAIN = "Run again with overwrite=true."
+_HEADER = struct.Struct(
+    "<8sH"
+)  # of an .npy file: magic and version, length of the rest
 
 # By task; None if it is not installed (`spec.names.metric_of`).
 Metrics = Callable[[str], Counting | None]
@@ -235,17 +239,45 @@ def _unpack(path: Path) -> dict[str, np.ndarray]:
     """Arrays of whole numbers. Raises ValueError, or what numpy raises."""
     if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
         raise ValueError(f"a link, or larger than {MAX_OUTCOME_BYTES:,} bytes")
-    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
-        size = sum(entry.file_size for entry in arrays.zip.infolist())
-        if size > MAX_UNPACKED_BYTES:
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
             raise ValueError(
                 f"unpacked, it is larger than {MAX_UNPACKED_BYTES:,} bytes"
             )
-        unpacked = dict(arrays)
-    for array in unpacked.values():
-        if array.ndim != 1 or array.dtype.kind not in "bui":
-            raise ValueError("an array does not have a whole number for each example")
+        unpacked = {}
+        for entry in entries:
+            name = entry.filename.removesuffix(".npy")
+            unpacked[name] = _array(archive.read(entry))
     return unpacked
+
+
+def _array(content: bytes) -> np.ndarray:
+    """The whole numbers of an .npy file of version 1.
+
+    Several times faster than `np.load`, which parses each header anew. Raises
+    ValueError.
+    """
+    if content[: _HEADER.size - 2] != np.lib.format.magic(1, 0):
+        raise ValueError("not an array of version 1")
+    _, length = _HEADER.unpack_from(content)
+    start = _HEADER.size + length
+    count, dtype = _shape(content[:start])
+    array = np.frombuffer(content, dtype, offset=start)
+    if len(array) != count:
+        raise ValueError(f"{len(array):,} numbers, expected {count:,}")
+    return array
+
+
+@lru_cache(maxsize=10_000)
+def _shape(head: bytes) -> tuple[int, np.dtype]:
+    """How many numbers of which type there are, from the start of an .npy file."""
+    file = io.BytesIO(head)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    if len(shape) != 1 or dtype.kind not in "bui":
+        raise ValueError("an array does not have a whole number for each example")
+    return shape[0], dtype
 
 
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:

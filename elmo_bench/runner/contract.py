@@ -181,7 +181,8 @@ def check_saving(trial: Trial) -> str:
     if loaded.predict(trial.others) != trial.predict(trial.others) or not same_loss:
         raise UserError(
             "Head: a new head with the same state_dict differs. What it learns or "
-            "draws must be a parameter or a buffer; all else must follow from the vocabulary."
+            "draws must be a parameter or a buffer; all else must follow from the "
+            "vocabulary."
         )
     return "saved and loaded, it predicts the same"
 
@@ -195,8 +196,8 @@ def check_batches(trial: Trial) -> str:
         if not alone == together[number] == backwards[number]:
             raise UserError(
                 f"Head.predict: example {number + 1} of dev has another prediction "
-                "when alone. Mask padding (batch['text'].mask), and keep the order of the "
-                "batch."
+                "when alone. Mask padding (batch['text'].mask), and keep the order of "
+                "the batch."
             )
     return "a prediction does not depend on its batch"
 

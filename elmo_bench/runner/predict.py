@@ -7,7 +7,6 @@ knows by name are loaded without being asked for.
 """
 
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +22,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import keep_inputs
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import check_regular
-from elmo_bench.elmo.pretrained import PUBLISHED
-from elmo_bench.encoders.hf_files import NAMES
-from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record
 from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.heads import AGAIN, KeptHead, read_head
+from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
 from elmo_bench.runner.prepare import (
     Frozen,
     build_head,
@@ -43,10 +40,6 @@ from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.module import DataModule, predictions_of
 
-_WORD = re.compile(r"\w[\w.-]*")
-_BILMS = ("mini", *PUBLISHED)
-# That each kind of encoder knows by name.
-WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}
 # What building a head of a stranger's numbers may raise.
 _UNFIT = (
     TypeError,
@@ -97,11 +90,11 @@ def predict(
         setup,
         seed=record.seed,
         store={"mode": "off"},
-        encoders=_encoders(spec, weights, vectors),
+        encoders=encoders_of(spec, weights, vectors),
     )
     if spec.settings.get("encoder.words") == "static":
         named = spec.settings.get("encoder.vectors")
-        setup = replace(setup, vectors=_vectors(spec, named, vectors))
+        setup = replace(setup, vectors=vectors_of(spec, named, vectors))
     frozen = _frozen_of(spec, setup, words, record_file)
     head, index = build_kept(spec, setup, frozen, kept, head_file)
     batches = _batches(head, index, examples, usual, setup)
@@ -215,107 +208,12 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
     for key, value in spec.part("task.data").items():
         if key in offered and not isinstance(value, dict):
             options[key] = value
-    _check_plain("task", options)
+    check_plain("task", options)
     for key in OWN_COLUMNS:
         name = spec.settings.get(f"data.{key}")
         if key in offered and name is not None:
             options[key] = str(name)
     return RunSpec.of(config), replace(setup, data=setup.data | options)
-
-
-def _encoders(
-    spec: RunSpec, weights: str | None, vectors: str | None
-) -> dict[str, dict[str, Any]]:
-    """The options of a record's encoders, with the files that the user gave or with
-    published ones. Raises UserError.
-
-    weights: one name, or `PART=NAME,PART=NAME` for a stack.
-    """
-    parts = spec.encoders()
-    given = _weights_by_part(weights, parts)
-    encoders = {}
-    for part, options in parts.items():
-        named = options.pop("weights", None)
-        kind = str(options.pop("kind"))
-        encoder = {}
-        for key, value in options.items():
-            if key != "version" and value is not None:
-                encoder[key] = value
-        _check_plain("encoder", encoder)
-        encoder["kind"] = kind
-        # An encoder of the user's may be without weights.
-        if kind in WEIGHTS or given.get(part) is not None or named is not None:
-            known = WEIGHTS.get(kind, ())
-            encoder["weights"] = _known(named, known, given.get(part), "weights")
-        if "inputs" in encoder:
-            encoder["inputs"] = _vectors(spec, encoder["inputs"], vectors)
-        encoders[part] = encoder
-    return encoders
-
-
-def _weights_by_part(
-    weights: str | None, parts: Mapping[str, Any]
-) -> dict[str, str | None]:
-    """The weights that the user gave. Raises UserError for an unknown part."""
-    if weights is None or "" in parts:
-        return {"": weights}
-    given: dict[str, str | None] = {}
-    for pair in weights.split(","):
-        part, _, name = pair.partition("=")
-        given[part] = name
-    wrong = given.keys() - {"", *parts}
-    if wrong:
-        advice = "Leave out --weights: it has no encoder."
-        if parts:
-            advice = f"Give PART=NAME of: {', '.join(parts)}."
-        raise UserError(f"--weights {weights}: no part {min(wrong)}. {advice}")
-    return given
-
-
-def _check_plain(part: str, options: Mapping[str, Any]) -> None:
-    """Raises UserError unless the options of a record are null, a number, a word, or a
-    list of these."""
-    for key, value in options.items():
-        items = value if isinstance(value, list) else [value]
-        if not all(map(_is_plain, items)):
-            raise UserError(
-                f"the record's {part} has {key}={value!r:.60}, which is not a number "
-                "or a word"
-            )
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, str):
-        return _WORD.fullmatch(value) is not None
-    return value is None or isinstance(value, int | float)
-
-
-def _vectors(spec: RunSpec, name: Any, given: str | None) -> str:
-    """As `_known`.
-
-    Where the record has published vectors and others, `given` is the others.
-    """
-    names = set()
-    for key, value in spec.settings.items():
-        if key.endswith((".vectors", ".inputs")) and isinstance(value, str):
-            names.add(value)
-    is_meant = name not in KNOWN or names <= {*KNOWN}
-    return _known(name, KNOWN, given if is_meant else None, "vectors")
-
-
-def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:
-    """The path or name that the user gave, else the record's if it is published.
-
-    A record's path is never opened.
-    """
-    if given is not None:
-        return given
-    if name not in known:
-        raise UserError(
-            f"the record's {option} ({name!r:.60}) are not published. "
-            f"Say where they are: --{option} …"
-        )
-    return str(name)
 
 
 def build_kept(

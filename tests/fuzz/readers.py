@@ -26,9 +26,8 @@ from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import write_layers
 from elmo_bench.encoders.hf_files import check_names
-from elmo_bench.ledger import RunPaths, joined, types_of
+from elmo_bench.ledger import Holder, RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
-from elmo_bench.ledger.paths import Holder
 from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.pretraining.encode import Corpus
 from elmo_bench.runner.heads import About, KeptHead, write_head

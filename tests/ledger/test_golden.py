@@ -9,6 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import columns, main_figure, units_of
 from elmo_bench.ledger import CLUSTER, PAIRS, RunPaths, of_split, read_all, read_outcomes, slices_of, write_record
 from elmo_bench.ledger.outcomes import check_figures, check_split, scores_by
+from elmo_bench.ledger.store import _text
 from elmo_bench.spec.config import suite_tasks
 from elmo_bench.spec.names import metric_of
 from tests.ledger.make_golden import GOLDEN, PROBES
@@ -27,6 +28,14 @@ def outcomes_of(record):
 def test_there_is_one_of_each_task():
     assert PROBLEMS == []
     assert [record.spec.task for record in RECORDS] == suite_tasks()
+
+
+def test_every_committed_record_is_written_again_byte_for_byte():
+    records, problems = read_all(ROOT / "results" / "runs")
+    assert problems == [] and len(records) > 300
+    for record in records:
+        path = RunPaths.of(ROOT / "results" / "runs", record).record
+        assert _text(record) == path.read_bytes(), path
 
 
 @EACH

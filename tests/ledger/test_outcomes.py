@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Copies, digest_of, joined, of_split, slices_of, types_of, write_record
-from elmo_bench.ledger.outcomes import check_stored
+from elmo_bench.ledger.outcomes import MOST_ITEMS, check_stored
 from tests.ledger.records import changed
 
 TEST = {
@@ -153,3 +155,45 @@ def test_outcomes_of_another_run_are_not_written(store_record, make_record):
     with pytest.raises(UserError, match="its outcomes are not the ones that it was made with"):
         write_record(paths, make_record(test=1.0), {"correct": np.array([1])})
     assert paths.record.read_bytes() == before
+
+
+@given(st.data())
+def test_the_table_of_types_is_the_dense_one_without_rows_of_zeros(data):
+    items = data.draw(st.integers(1, 9))
+    kinds = data.draw(st.lists(st.sampled_from("dacb"), min_size=1, unique=True))
+    counts = [st.integers(0, 2)] * items
+    types = {f"type:{kind}.{name}": np.array(data.draw(st.tuples(*counts))) for kind in kinds for name in ("x", "y")}
+    stored = joined({"dev": {}, "test": types | {"correct": np.ones(items, int)}})
+    stacked = [[types[f"type:{kind}.{name}"] for name in ("x", "y")] for kind in sorted(kinds)]
+    dense = np.stack(stacked).transpose(2, 0, 1)  # items, types, counts
+    present = dense.any(axis=2)
+    assert stored["types.rows"].tolist() == present.sum(axis=1).tolist()
+    assert stored["types.type"].tolist() == present.nonzero()[1].tolist()
+    assert stored["types.counts"].tolist() == dense[present].ravel().tolist()
+    check_stored({name: values for name, values in stored.items() if not name.startswith("dev.")})
+    totals = zip(sorted(kinds), dense.sum(axis=0).tolist(), strict=True)
+    sums = {kind: dict(zip("xy", row, strict=True)) for kind, row in totals}
+    assert {kind: row for kind, row in types_of(stored, "test").items() if any(row.values())} == {
+        kind: row for kind, row in sums.items() if any(row.values())
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"types.rows": [2, 0]}, "different lengths"),
+        ({"types.rows": np.array([2**64 - 1, 2], np.uint64)}, "different lengths"),  # their sum overflows to 1
+        ({"types.rows": [-1, 2]}, "different lengths"),
+        ({"types.type": [1]}, "a type that is not one of 1"),
+        ({"types.type": [-1]}, "a type that is not one of 1"),
+        ({"types.counts": [1, 2]}, "different lengths"),
+        ({"correct": np.zeros(MOST_ITEMS + 1, bool), "types.rows": np.zeros(MOST_ITEMS + 1, bool)}, "1,000,000 items"),
+        ({"correct": [1]}, "different lengths"),
+        ({"unseen.correct": [2, 0]}, "unseen.correct counts more than all items"),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_refused(change, why):
+    stored = joined({"dev": {}, "test": {"correct": np.array([1, 0]), "type:A.gold": np.array([0, 3])}})
+    check_stored(stored)
+    with pytest.raises(ValueError, match=why):
+        check_stored(stored | {name: np.asarray(values) for name, values in change.items()})

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, read_record, record, record_of, write_record
+from elmo_bench.ledger import (
+    RunPaths,
+    check_record,
+    digest_of,
+    read_all,
+    read_outcomes,
+    read_record,
+    record,
+    record_of,
+    write_record,
+)
 from tests.ledger.records import OUTCOMES, changed
 from tests.runs import files
 
@@ -129,4 +139,4 @@ def test_a_full_disk_at_an_overwrite_leaves_the_old_run(make_record, tmp_path, m
 def test_a_record_without_contents_is_none(make_record):
     made = changed(make_record(), {"spec/contents": None})
     with pytest.raises(UserError, match=r"^record\.spec\.contents: null\. Give the digests"):
-        record.check_record(made)
+        check_record(made)

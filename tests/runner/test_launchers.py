@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.ledger import read_all, read_holders
-from elmo_bench.runner import launchers
+from elmo_bench.runner import jobs, launchers, schedulers
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
@@ -141,3 +141,14 @@ def test_a_run_waits_for_the_memory_that_the_running_ones_have_still_to_take(mon
     running = {Child(pid=1): (jobs[0], "0"), Child(pid=7): (jobs[1], "0")}
     assert launchers._fits(jobs[2], running) is fits  # 3 more of the first, and 3 of its own
     assert launchers._fits(jobs[2], {})
+
+
+def test_jobs_of_schedulers_import_from_the_folders_of_the_sweep_and_not_from_the_current_one(tmp_path, monkeypatch):
+    """A `random.py` beside the data would end every job."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "random.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
+    log = tmp_path / "log"
+    assert schedulers._on_worker(["--version"], str(log), str(tmp_path), jobs.imports()) == 0
+    assert "the wrong one" not in log.read_text()
+    assert schedulers._on_node(["--version"], jobs.imports()) == 0

@@ -1,5 +1,6 @@
 """A sweep: the end of each run is read from the ledger, by its attempt."""
 
+import errno
 import os
 import platform
 import signal
@@ -106,6 +107,20 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
     assert "2 runs failed:" in printed.err
     assert sorted(line.rpartition(": ")[2].partition(";")[0] for line in lines) == ["no such file", "no such layer"]
     assert main(["sweep", *options(fake, FAILED)]) == 1
+
+
+def test_a_full_disk_is_named_where_a_log_is_empty(tmp_path, monkeypatch):
+    """Nothing is left of the try."""
+    log = tmp_path / "001.log"
+    log.touch()
+    assert module._why_empty(log) == "it printed nothing"
+
+    def full(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "No space left on device" in module._why_empty(log)
+    assert [*tmp_path.iterdir()] == [log]
 
 
 INTERRUPTED = """
