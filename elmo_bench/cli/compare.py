@@ -17,8 +17,9 @@ from elmo_bench.reporting.frame import runs, shown, summary, systems
 from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED, counted, in_paper_order
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.remarks import left_out, remarks
+from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.significance import Difference
-from elmo_bench.reporting.tables import lines_of, make_table, with_gains
+from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
 
@@ -172,9 +173,9 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     body = []
     tasks = list(dict.fromkeys(chosen.task_name))
     ordered = ranks(comparisons).rename_axis("name").reset_index().sort_values(["mean", "name"])
-    for rank in ordered.itertuples():
+    for rank in rows_of(ordered):
         cells = [rank.name]
-        for system in chosen[chosen.encoder_label == rank.name].itertuples():
+        for system in rows_of(chosen[chosen.encoder_label == rank.name]):
             cells.append(f"{summary(system, 'test')} {system.mark}".strip())
         body.append([*cells, f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"])
     print(f"test scores, {where}; intervals of ranks by the tests of all pairs on all tasks (Holm):\n")
@@ -187,7 +188,7 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
 
 def _print_notes(notes: Sequence[str], chosen: pd.DataFrame, comparisons: pd.DataFrame) -> None:
     notes = list(notes)
-    own_data = {row.hash for row in chosen.itertuples() if reads_own_data(row.task)}
+    own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
     notes.extend(power([difference for difference in differences if difference is not None]))
     marks = set(chosen["mark"])

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{wrong[0]}: not an option of an encoder. Give encoder=NAME and its options.")
     given = [f"trainer.{each}" if each.startswith("device=") else each for each in asked]
     from elmo_bench.reporting.costs import cost_columns, cost_formats
-    from elmo_bench.reporting.tables import lines_of
+    from elmo_bench.reporting.rows import lines_of
 
     runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
     for config in (compose("config", each) for each in runs):  # before anything is measured

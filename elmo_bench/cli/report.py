@@ -39,8 +39,8 @@ def main(arguments: list[str]) -> int:
     untrue = [line for of_suite in findings.values() for line in of_suite.untrue]
     print_problems("report", [*problems, *untrue])
     files = write(board, ledger=options.ledger, out=options.out, findings=findings)
-    if options.readme:
-        write_readme(board, options.readme, options.out)
+    for page in options.readme:
+        write_readme(board, page, options.out)
     if options.every_eval_ever:
         write_logs(frame, board.systems, options.every_eval_ever)
     if options.published:
@@ -63,7 +63,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add("--suite", nargs="+", metavar="SUITE", help="suites to show (default: all)")
     add("--findings", type=Path, metavar="FOLDER", help="of FINDINGS-SUITE.md and findings_SUITE.py, which is run as "
         "code (default: none)")  # fmt: skip
-    add("--readme", type=Path, metavar="FILE", help="also write the main table between the markers in this file")
+    add("--readme", type=Path, nargs="+", default=[], metavar="FILE", help="also write the main table and the minutes "
+        "between the markers in these files")  # fmt: skip
     add("--every-eval-ever", type=Path, metavar="FILE", help="also write the runs in the schema of Every Eval Ever")
     add("--published", type=Path, metavar="FILE", help="also write the scores that runs are compared with at their end")
     options = command.parse_args(arguments)

@@ -20,6 +20,7 @@ from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, score_of
 from elmo_bench.reporting.names import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED
 from elmo_bench.reporting.published import Published, processor, published, verdict
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
@@ -42,7 +43,7 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
     table = systems(shown(frame))
     table = table.sort_values("hash", key=lambda hashes: hashes.map(order.index))
     for suite, group in table.groupby("suite", sort=False):
-        rows = list(group.itertuples())
+        rows = list(rows_of(group))
         options = [row.spec.changes | row.spec.columns | {"size": row.spec.size} for row in rows]
         common = set.intersection(*(set(of_row.items()) for of_row in options))
         changed = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger.record import Environment
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 
 if TYPE_CHECKING:
@@ -44,10 +45,10 @@ def published_rows(runs: "pd.DataFrame", systems: "pd.DataFrame") -> list[dict[s
         ["task", "test_mean", "run_label", "hash"], ascending=[True, False, True, True]
     )
     rows = []
-    for system in ours.itertuples():
+    for system in rows_of(ours):
         score = summarise(system.test_scores)
         seeds = {}
-        for run in runs[runs.hash == system.hash].sort_values("seed").itertuples():
+        for run in rows_of(runs[runs.hash == system.hash].sort_values("seed")):
             seeds[str(run.seed)] = {
                 "test": run.test,
                 "dev": run.dev,
@@ -76,9 +77,12 @@ def processor(environment: Environment) -> str:
 
 
 @cache
-def published() -> dict[str, Published]:
-    """Every published run, by hash; none in a checkout without the file."""
-    return {row["hash"]: Published(**row) for row in read_json(FILE)} if FILE.exists() else {}
+def published(path: Path | None = None) -> dict[str, Published]:
+    """Every published run, by hash; none in a checkout without the file. path: of a file but the package's own."""
+    path = path or FILE
+    if not path.exists():
+        return {}
+    return {row["hash"]: Published(**row) for row in read_json(path)}
 
 
 def verdict(score: float, seed: int, processor: str, row: Published) -> str:

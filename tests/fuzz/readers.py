@@ -40,7 +40,7 @@ from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN, OWN
 from tests.suites import CONLLU, SCORED, SUITES
-from tests.tiny_bert import make_tiny_bert
+from tests.tiny_bert import make_adapter, make_tiny_bert
 from tests.whole.test_bad_formats import PAIR, adapter, pairs
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
@@ -212,7 +212,9 @@ def of_arrays() -> list[Case]:
         Case(reader="elmo_bench.encoders.hf_files:check_names", read=lambda path: check_names(sorted(path.iterdir())),
              make=partial(files, {"model.safetensors.index.json": '{"weight_map": {"a": "model-1.safetensors"}}',
                  "tokenizer_config.json": '{"a": [{"b": "x"}]}', "model-1.safetensors": ""}), damaged="*.json"),
-        one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
+        one("encoders.hf_model:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
+        one("encoders.hf_adapter:read_adapter", make_adapter, "lora", lambda read, path: read(path)[1],
+            damaged="adapter*", finite=False),
         one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: layers["0"]}, max_bytes=1e9),
             tensors, lambda read, path: read(path, {"1" * 32})),
     ]  # fmt: skip

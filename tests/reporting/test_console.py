@@ -121,9 +121,9 @@ def test_the_next_commands_are_about_the_same_data_ledger_and_size(publish, opti
     assert "suite" not in options or "published" not in text  # of another suite
 
 
-def test_the_next_commands_have_the_included_folders(publish, tmp_path, monkeypatch):
+def test_the_next_commands_have_the_included_folders(publish, tmp_path, forgotten):
     publish(row("glove", 33.0))
-    monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path])
+    forgotten.append(tmp_path)
     lines = [*ending(run("encoder=elmo"), options=["encoder=elmo", "suite.weights=../my elmo", "seed=3"])]
     assert f"elmo-bench --include {tmp_path} sweep task=ner 'suite.weights=../my elmo' encoder=" in lines[-2]
     assert f"elmo-bench --include {tmp_path} compare elmo glove" in lines[-1]

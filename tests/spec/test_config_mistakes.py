@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec import config
@@ -85,11 +84,11 @@ BOMB = b"a0: &a0 1\n" + b"".join(
         ),
     ],
 )
-def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, monkeypatch, text, said):
+def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, forgotten, text, said):
     folder = tmp_path / "it's mine, café"
     (folder / "conf" / "encoder").mkdir(parents=True)
     (folder / "conf" / "encoder" / "bad.yaml").write_bytes(text)
-    monkeypatch.setattr(include, "folders", [folder])
+    forgotten.append(folder)
     config._choice.cache_clear()
     config._composed.cache_clear()
     with pytest.raises(UserError, match=re.escape(said)):
