@@ -263,13 +263,19 @@ def _with_other_gold(example: Any, others: Iterable[Any]) -> Iterator[Any]:
     """
     if not is_dataclass(example):
         return
+    names = [field.name for field in fields(example)]
     for other in others:
-        if other.gold != example.gold and _lengths(other) == _lengths(example):
-            for field in fields(example):
-                gold = getattr(other, field.name)
+        if _has_other_gold(example, other):
+            for name in names:
+                gold = getattr(other, name)
                 if _is_label(gold, _lengths(other)):
-                    yield from _with_field(example, field.name, gold)
+                    yield from _with_field(example, name, gold)
             return
+
+
+def _has_other_gold(example: Any, other: Any) -> bool:
+    """Whether another example has another gold, and texts of the same lengths."""
+    return other.gold != example.gold and _lengths(other) == _lengths(example)
 
 
 def _lengths(example: Any) -> list[int]:
