@@ -145,7 +145,7 @@ def _check_suite(options: argparse.Namespace, frame: pd.DataFrame) -> None:
         return
     records = read_all(options.ledger).records
     if records:
-        suites = ", ".join(sorted({record["spec"]["suite"] for record in records}))
+        suites = ", ".join(sorted({record.spec.suite for record in records}))
         raise UserError(
             f"--suite {options.suite}: no run in {options.ledger}, which has {suites}"
         )

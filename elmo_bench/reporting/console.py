@@ -24,6 +24,7 @@ from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.budget import learned
 from elmo_bench.spec.config import LEDGER, choices
+from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
 
 SEEDS = 3  # of the sweep that is suggested
@@ -140,11 +141,11 @@ def fitted(
 def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, dev, test = (
-        record["metric"],
+        record.metric,
         score_of(record, "dev"),
         score_of(record, "test"),
     )
-    main = measure(main, record["scores"]["test"]["overall"])
+    main = measure(main, record.scores.test.overall)
     if not learned(record):
         state += ", but the head learned nothing"
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
@@ -152,9 +153,9 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
 
 def already(record: Record, *more: str) -> str:
     """The state of a run that was in the ledger, and what else is to be said of it."""
-    code = record["environment"].get("code", {})
+    code = record.environment.code
     states = ["already in the ledger", *more]
-    if code and code != RunSpec(**record["spec"]).code:
+    if code and code != RunSpec.of_record(record).code:
         states.append("with other code than its folder has now")
     return f"{', '.join(states)} (overwrite=true runs it again)"
 
@@ -171,20 +172,20 @@ def ending(
     made: whether this command trained it; otherwise nothing is said of reproducing. options: of the run, as they were
     given. ledger: for the commands in it.
     """
-    spec, epochs = record["spec"], record["epochs"]
+    epochs = record.epochs
     why = _why_ended(record)
-    took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
-    yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {took}"
+    took = f"{record.cost.seconds / 60:.1f} minutes; {record.parameters.trainable:,} numbers were trained"
+    yield f"best epoch on dev: {epochs.best} of {epochs.run} ({why}); {took}"
     if not learned(record):
         yield (
             "the head learned nothing: it gives one answer to everything, or none that is right. "
             "Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
         )
     score = score_of(record, "test")
-    if (row := published().get(record["hash"])) and made:
-        said = verdict(score, record["seed"], processor(record["environment"]), row)
-        yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
-    default = not RunSpec(**spec).label  # which a run without a default run has, too
+    if (row := published().get(record.hash)) and made:
+        said = verdict(score, record.seed, processor(record.environment), row)
+        yield f"published: test {record.metric} {_spread(row)}. This run: {said}."
+    default = not label_of(RunSpec.of_record(record))  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
     there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
@@ -194,9 +195,9 @@ def ending(
 
 def _why_ended(record: Record) -> str:
     """Why training ended, and whether it had fewer epochs than the default run may have."""
-    spec = RunSpec(**record["spec"])
+    spec = RunSpec.of_record(record)
     most = spec.settings.get("task.training.epochs")
-    if record["epochs"]["run"] != most:
+    if record.epochs.run != most:
         return f"then no better dev score; at most {most}"
     usual = (spec.usual or {}).get("task.training.epochs", most)
     if most < usual:
@@ -228,20 +229,20 @@ def _spread(row: Published) -> str:
 
 def _baseline(record: Record) -> Published | None:
     """The published default run of the baseline on the same data; None for the baseline itself."""
-    spec = record["spec"]
+    spec = record.spec
     wanted = (
-        spec["task"],
+        spec.task,
         BASELINE,
-        spec["size"],
+        spec.size,
         "",
-        (spec["contents"] or {}).get("data"),
+        (spec.contents or {}).get("data"),
     )
     fits = (
         row
         for row in published().values()
         if (row.task, row.encoder, row.size, row.label, row.data) == wanted
     )
-    return None if spec["encoder"] == BASELINE else next(fits, None)
+    return None if spec.encoder == BASELINE else next(fits, None)
 
 
 def _next(
@@ -252,24 +253,24 @@ def _next(
     options: Sequence[str],
 ) -> list[tuple[list[str], str]]:
     """(a command, what it is for), after a default run; none for an encoder that a folder or a repository names."""
-    spec: Mapping[str, object] = record["spec"]
-    if spec["encoder"] not in choices("encoder") or any(
+    spec = record.spec
+    if spec.encoder not in choices("encoder") or any(
         each.startswith("experiment=") for each in options
     ):
         return []
-    pair = [BASELINE, "elmo"] if spec["encoder"] == BASELINE else [BASELINE, str(spec["encoder"])]
+    pair = [BASELINE, "elmo"] if spec.encoder == BASELINE else [BASELINE, spec.encoder]
     where = [
         each
         for each in options
         if re.split(r"[.=]", each)[0] not in ("encoder", "seed", "overwrite")
     ]
     if not any(option.startswith("task=") for option in options):
-        where.insert(0, f"task={spec['task']}")
+        where.insert(0, f"task={spec.task}")
     seeds = ",".join(map(str, range(SEEDS)))
     sweep = ["sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"]
     minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0
     runs = f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
-    own = [] if spec["suite"] == "open" else ["--suite", str(spec["suite"])]
+    own = [] if spec.suite == "open" else ["--suite", spec.suite]
     own += ["--ledger", str(ledger)] if ledger != LEDGER else []
     return [
         (sweep, runs),

@@ -1,13 +1,14 @@
-"""Step 2 of a run: build its head around the frozen parts and train it, or resume the training of a killed run."""
+"""Step 2 of a run: build its head around the frozen parts and train it, or resume the
+training of a killed run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.callbacks import Callback, EarlyStopping
 from pytorch_lightning.loggers import Logger
 
 from elmo_bench.base.errors import UserError
@@ -17,7 +18,14 @@ from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings
-from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_indexer, build_stores, lexicon_of
+from elmo_bench.runner.prepare import (
+    Lexicon,
+    Prepared,
+    build_head,
+    build_indexer,
+    build_stores,
+    lexicon_of,
+)
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,
@@ -34,7 +42,10 @@ from elmo_bench.training.optimisers import construct
 
 @dataclass
 class Trained:
-    """A head and what it was trained with. After `train` it has the weights of the best epoch."""
+    """A head and what it was trained with.
+
+    After `train` it has the weights of the best epoch.
+    """
 
     module: HeadTraining
     loaders: DataModule
@@ -46,34 +57,31 @@ class Trained:
 
 
 def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Trained:
-    """Train the run's head until its epochs end, or its patience if it has any, with checkpoints in `work`.
+    """Train the run's head until its epochs end, or its patience if it has any, with
+    checkpoints in `work`.
 
-    A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses, and if the loss is not finite.
+    A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses,
+    and if the loss is not finite.
     """
-    settings, training = prepared.spec.settings, prepared.spec.part("task.training")
+    training = prepared.spec.part("task.training")
     trained = build(prepared)
     fill(trained, prepared, "train", "dev")
-    main = f"dev_{trained.module.metric.main}"
-    waits = training.get("patience")
-    patience = [EarlyStopping(main, mode="max", patience=waits, check_on_train_epoch_end=True)] if waits else []
-    averages = []
-    if ema := training["ema"]:
-        averages = [construct("task.training.ema", {"ema": Ema}, {"name": "ema", **ema})]
-    progress = ShowProgress(prepared.title)
-    trained.trainer = pl.Trainer(
+    patience = _patience(training, trained)
+    trainer = pl.Trainer(
         accelerator=prepared.setup.accelerator,
         devices=1,
-        precision=settings["trainer.precision"],
+        precision=prepared.spec.settings["trainer.precision"],
         max_epochs=training["epochs"],
         gradient_clip_val=training["clip"],
         num_sanity_val_steps=0,
-        reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
+        # The number of batches may differ by epoch (training.data.Batcher).
+        reload_dataloaders_every_n_epochs=1,
         callbacks=[
             RandomState(),
             GpuMemory(),
-            *averages,
+            *_averages(training),
             trained.history,
-            progress,
+            ShowProgress(prepared.title),
             *patience,
             Checkpoints(work, trained.history),
         ],
@@ -83,45 +91,83 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    resumed = _resume(trained, work / "last.ckpt", prepared.title) or {}
-    past = resumed.get(trained.history.state_key)
-    waited = any(resumed[each.state_key]["wait_count"] >= each.patience for each in patience) if past else False
-    if past and (waited or len(past["curves"]["dev"]) >= training["epochs"]):  # only the scores are missing
-        trained.history.load_state_dict(past)
+    trained.trainer = trainer
+    states = _resume(trained, work / "last.ckpt", prepared.title) or {}
+    past = states.get(trained.history.state_key)
+    if past and _is_over(past, states, patience, training["epochs"]):
+        trained.history.load_state_dict(past)  # only the scores are missing
     else:
-        checkpoint = work / "last.ckpt" if past else None
-        trained.trainer.fit(trained.module, datamodule=trained.loaders, ckpt_path=checkpoint, weights_only=True)
-    trained.module.load_state_dict(read_checkpoint(work / "best.ckpt")["state_dict"])
+        trainer.fit(
+            trained.module,
+            datamodule=trained.loaders,
+            ckpt_path=work / "last.ckpt" if past else None,
+            weights_only=True,
+        )
+    best = read_checkpoint(work / "best.ckpt")
+    trained.module.load_state_dict(best["state_dict"])
     return trained
+
+
+def _patience(training: Mapping[str, Any], trained: Trained) -> list[EarlyStopping]:
+    epochs = training.get("patience")
+    if not epochs:
+        return []
+    main = f"dev_{trained.module.metric.main}"
+    return [
+        EarlyStopping(main, mode="max", patience=epochs, check_on_train_epoch_end=True)
+    ]
+
+
+def _averages(training: Mapping[str, Any]) -> list[Callback]:
+    """The moving average of the weights, if the training has one."""
+    options = training["ema"]
+    if not options:
+        return []
+    return [construct("task.training.ema", {"ema": Ema}, {"name": "ema", **options})]
+
+
+def _is_over(
+    past: Mapping[str, Any],
+    states: Mapping[str, Any],
+    patience: Sequence[EarlyStopping],
+    epochs: int,
+) -> bool:
+    """Whether a killed run had trained all of its epochs, or had no more patience."""
+    if len(past["curves"]["dev"]) >= epochs:
+        return True
+    for callback in patience:
+        if states[callback.state_key]["wait_count"] >= callback.patience:
+            return True
+    return False
 
 
 def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     trained.history.encoding.start()
-    texts = [text for split in splits for example in prepared.splits[split] for text in example.texts]
+    texts = []
+    for split in splits:
+        for example in prepared.splits[split]:
+            texts += example.texts
     for store in trained.stores.values():
         store.fill(texts, threads=prepared.setup.threads)
     trained.history.encoding.stop()
 
 
 def build(prepared: Prepared) -> Trained:
-    """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
+    """The head, untrained, with its loaders and store.
+
+    Draws its initial weights with the run's seed.
+    """
     whole = Clock().start()
     spec, setup, splits = prepared.spec, prepared.setup, prepared.splits
     torch.set_num_threads(setup.threads or 1)
     keep_freed_memory()
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
-    metric = task_class(spec.task, "metric")()
-    lexicon, vocabulary = lexicon_of(splits["train"]), prepared.data.vocabulary(splits["train"])
-    try:
-        head = build_head(spec, prepared.frozen, lexicon, vocabulary)
-        gold: Any = {split: [example.gold for example in examples] for split, examples in splits.items()}
-        module = HeadTraining(head, metric, training["optimizer"], gold, training["schedule"])
-    except (TypeError, ValueError) as error:  # a part refuses its numbers
-        if included_lines(error):
-            raise
-        raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
+    lexicon = lexicon_of(splits["train"])
+    vocabulary = prepared.data.vocabulary(splits["train"])
+    module = _module(prepared, training, lexicon, vocabulary)
+    head: Any = module.head
     stores = build_stores(setup, prepared.frozen.encoders)
     index = build_indexer(head.embedder, stores)
     loaders = DataModule(
@@ -132,33 +178,82 @@ def build(prepared: Prepared) -> Trained:
         seed=setup.seed,
         readings=readings(spec, splits["train"]),
     )
-    return Trained(module, loaders, stores, vocabulary, lexicon, History(whole, prepared.code))
+    history = History(whole, prepared.code)
+    return Trained(module, loaders, stores, vocabulary, lexicon, history)
+
+
+def _module(
+    prepared: Prepared,
+    training: Mapping[str, Any],
+    lexicon: Lexicon,
+    vocabulary: Mapping[str, Any],
+) -> HeadTraining:
+    """The head and its training. Raises UserError for numbers that a part refuses."""
+    metric = task_class(prepared.spec.task, "metric")()
+    gold: Any = {}
+    try:
+        head = build_head(prepared.spec, prepared.frozen, lexicon, vocabulary)
+        for split, examples in prepared.splits.items():
+            gold[split] = [example.gold for example in examples]
+        return HeadTraining(
+            head, metric, training["optimizer"], gold, training["schedule"]
+        )
+    except (TypeError, ValueError) as error:
+        if included_lines(error):
+            raise
+        raise UserError(
+            f"an option has a value that does not fit: {error}. See task.head."
+        ) from error
 
 
 def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
-    """The state of the callbacks in a killed run's last checkpoint, for `fit` to load; None if there is none to resume.
+    """The state of the callbacks in a killed run's last checkpoint, for `fit` to load;
+    None if there is none to resume.
 
-    The best checkpoint is read too: the run needs it in the end, and one that is damaged would end every start. A run
-    whose encoder carries states starts anew, because the vectors depend on what the encoder read before the kill; so
-    does one whose included code has changed.
+    A run whose encoder carries states starts anew, because the vectors depend on what
+    the encoder read before the kill; so does one whose included code has changed.
     """
     if not last.exists():
         return None
-    if any(getattr(store.encoder, "stateful", False) for store in trained.stores.values()):
-        console.print(f"{title}: starts anew (encoder.contextual.stateful=true: its states are lost)", highlight=False)
+    encoders = [store.encoder for store in trained.stores.values()]
+    if any(getattr(encoder, "stateful", False) for encoder in encoders):
+        _say(
+            f"{title}: starts anew "
+            "(encoder.contextual.stateful=true: its states are lost)"
+        )
         return None
     try:
-        kept, best = (read_checkpoint(path, advice="") for path in (last, last.with_name("best.ckpt")))
-        states = (trained.module.state_dict(), kept["state_dict"], best["state_dict"])
-        ours, *theirs = ({name: tensor.shape for name, tensor in state.items()} for state in states)
-        if any(shapes != ours for shapes in theirs):
-            raise UserError(f"{last}: written by another version of this program")
-        state = kept["callbacks"]
-        history = state[trained.history.state_key]
-        if history.get("code", {}) != trained.history.code:
-            raise UserError("the code of its encoder or task has changed")
+        states = _states(trained, last)
     except UserError as error:
-        console.print(f"{title}: starts anew ({error})", highlight=False)
+        _say(f"{title}: starts anew ({error})")
         return None
-    console.print(f"{title}: resuming after epoch {len(history['curves']['dev'])}", highlight=False)
-    return state
+    epochs = len(states[trained.history.state_key]["curves"]["dev"])
+    _say(f"{title}: resuming after epoch {epochs}")
+    return states
+
+
+def _states(trained: Trained, last: Path) -> dict[str, Any]:
+    """The states of the callbacks in a checkpoint.
+
+    The best checkpoint is read too: the run needs it in the end, and one that is
+    damaged would end every start. Raises UserError if either does not fit.
+    """
+    ours = _shapes(trained.module.state_dict())
+    kept = read_checkpoint(last, advice="")
+    best = read_checkpoint(last.with_name("best.ckpt"), advice="")
+    for checkpoint in (kept, best):
+        if _shapes(checkpoint["state_dict"]) != ours:
+            raise UserError(f"{last}: written by another version of this program")
+    states: dict[str, Any] = kept["callbacks"]
+    history = states[trained.history.state_key]
+    if history.get("code", {}) != trained.history.code:
+        raise UserError("the code of its encoder or task has changed")
+    return states
+
+
+def _shapes(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in state.items()}
+
+
+def _say(line: str) -> None:
+    console.print(line, highlight=False)

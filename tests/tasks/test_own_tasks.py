@@ -252,7 +252,7 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
 def test_predict_takes_the_names_of_columns(tmp_path, refused):
     options = ("task=classification", *OWN["classification"], "task.training.least_steps=null")
     record = run_small(tmp_path / "runs", *options, "task.training.epochs=1", encoder="none")
-    assert any(" of test" in each for each in record["data"]["notes"])
+    assert any(" of test" in each for each in record.data.notes)
     path, out = RunPaths.of(tmp_path / "runs", record).record, str(tmp_path / "out.csv")
     new = write(tmp_path / "new.csv", "body\na dog\n")
     assert "Name one: data.text=COLUMN" in refused("predict", path, new, out)
