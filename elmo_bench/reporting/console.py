@@ -20,12 +20,13 @@ from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, score_of
 from elmo_bench.reporting.names import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED
 from elmo_bench.reporting.published import Published, processor, published, verdict
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.budget import learned
+from elmo_bench.spec.config import LEDGER, choices
 from elmo_bench.spec.run_spec import RunSpec
 
 SEEDS = 3  # of the sweep that is suggested
-LEDGER = Path("results/runs")  # of commands that name none
 
 
 def overviews(records: Sequence[Record]) -> Iterator[str]:
@@ -41,7 +42,7 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
     table = systems(shown(frame))
     table = table.sort_values("hash", key=lambda hashes: hashes.map(order.index))
     for suite, group in table.groupby("suite", sort=False):
-        rows = list(group.itertuples())
+        rows = list(rows_of(group))
         options = [row.spec.changes | row.spec.columns | {"size": row.spec.size} for row in rows]
         common = set.intersection(*(set(of_row.items()) for of_row in options))
         changed = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
@@ -144,6 +145,8 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
         score_of(record, "test"),
     )
     main = measure(main, record["scores"]["test"]["overall"])
+    if not learned(record):
+        state += ", but the head learned nothing"
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
@@ -169,10 +172,14 @@ def ending(
     given. ledger: for the commands in it.
     """
     spec, epochs = record["spec"], record["epochs"]
-    most = spec["settings"].get("task.training.epochs")
-    why = "its budget" if epochs["run"] == most else f"then no better dev score; at most {most}"
+    why = _why_ended(record)
     took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
     yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {took}"
+    if not learned(record):
+        yield (
+            "the head learned nothing: it gives one answer to everything, or none that is right. "
+            "Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
+        )
     score = score_of(record, "test")
     if (row := published().get(record["hash"])) and made:
         said = verdict(score, record["seed"], processor(record["environment"]), row)
@@ -183,6 +190,18 @@ def ending(
     there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     last = ["report", *there], "tables and a page from all runs that are done"
     yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
+
+
+def _why_ended(record: Record) -> str:
+    """Why training ended, and whether it had fewer epochs than the default run may have."""
+    spec = RunSpec(**record["spec"])
+    most = spec.settings.get("task.training.epochs")
+    if record["epochs"]["run"] != most:
+        return f"then no better dev score; at most {most}"
+    usual = (spec.usual or {}).get("task.training.epochs", most)
+    if most < usual:
+        return f"its budget, shortened from {usual}: compare leaves it out"
+    return "its budget"
 
 
 def report_folder(ledger: Path) -> Path:

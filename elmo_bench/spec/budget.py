@@ -21,7 +21,7 @@ def converged(record: Mapping[str, Any]) -> bool:
     epochs = spec["settings"].get("task.training.epochs")
     if not isinstance(budget, int) or not isinstance(epochs, int):
         return False
-    return epochs >= budget and _learned(record)
+    return epochs >= budget and learned(record)
 
 
 def _budget(task: str, size: str) -> Any:
@@ -33,7 +33,7 @@ def _budget(task: str, size: str) -> Any:
     return budget.get(size) if isinstance(budget, dict) else None
 
 
-def _learned(record: Mapping[str, Any]) -> bool:
+def learned(record: Mapping[str, Any]) -> bool:
     """Whether a run learned something.
 
     It did not if it scores 0 on dev, or the same after every one of several epochs

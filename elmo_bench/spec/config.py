@@ -41,11 +41,22 @@ NEEDED = {  # the keys of a choice that every run reads
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")
 # `+key=value` may add an option to these groups.
 OPEN = ("task", "encoder", "mix", "launcher", "logger")
+LEDGER = Path("results/runs")  # of commands that name none
 # Nothing would read a new option of these groups. Below them are arguments of
 # optimisers, heads and encoders, which check their arguments.
 CHECKED = ("task", "encoder", "mix")
 
+
+def sweep_logs(ledger: Any) -> str:
+    """The folder for the logs of a sweep: of another ledger, one beside it."""
+    path = Path(str(ledger))
+    if path == LEDGER:
+        return "results/sweeps"
+    return str(path.parent / f"{path.absolute().name}-sweeps")
+
+
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)
+OmegaConf.register_new_resolver("sweep_logs", sweep_logs, replace=True)
 
 
 @reader
@@ -130,10 +141,20 @@ def _is_choice(override: Override, folder: Path) -> bool:
 
 
 def _chosen(override: Override) -> str:
-    """The name of a choice, as it is written if it looks like a number or a list."""
+    """The name of a choice, as it is written if it looks like a number.
+
+    Raises UserError for a list.
+    """
     choice = override.value()
     if isinstance(choice, str):
         return choice
+    if isinstance(choice, list):
+        group = override.key_or_group
+        values = ",".join(map(str, choice))
+        raise UserError(
+            f"{override.input_line}: one name is wanted, and this is a list. "
+            f"`sweep {group}={values}` makes a run of each."
+        )
     return str(override.input_line).partition("=")[2]
 
 

@@ -49,7 +49,7 @@ def task_class(task: str, part: str) -> Any:
     module = f"elmo_bench.tasks.{task}.{part}"
     name = part.capitalize()
     where = f"task={task}"
-    advice = "See CONTRIBUTING.md."
+    advice = "See docs/extend.md."
     try:
         cls = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -151,7 +151,7 @@ def _loader(kind: str) -> Callable[..., Any]:
     load = getattr(module, "load", None)
     if load is None:
         raise UserError(
-            f"{where}: encoders/{kind}.py has no function load. See CONTRIBUTING.md."
+            f"{where}: encoders/{kind}.py has no function load. See docs/extend.md."
         )
     return load
 

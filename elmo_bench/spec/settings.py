@@ -30,7 +30,7 @@ FILES = ("weights", "inputs")
 OWN_FILES = ("file", "train", "dev", "test")
 OWN_COLUMNS = (
     *("text", "label", "tokens", "tags", "premise", "hypothesis"),
-    *("sentence", "columns", "scheme"),
+    *("sentence", "columns", "scheme", "alike"),
 )
 OWN = (*OWN_FILES, *OWN_COLUMNS)
 # Settings that are names, and never paths.

@@ -1,7 +1,9 @@
-r"""Column files: one token a line, cells separated by spaces or tabs, a blank line after each sentence.
+r"""Column files: one token a line, a blank line after each sentence.
 
-White space inside a token is escaped: `\u{a0}` is a no-break space (its number in hexadecimal digits), `\u{}` an empty
-token, and `\u{5c}u{` the text `\u{`. Every other character is written unchanged, and text without `\u{` is read so.
+Cells are separated by spaces or tabs. White space inside a token is escaped: `\u{a0}`
+is a no-break space (its number in hexadecimal digits), `\u{}` an empty token, and
+`\u{5c}u{` the text `\u{`. Every other character is written unchanged, and text without
+`\u{` is read so.
 """
 
 import re
@@ -15,18 +17,23 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
 
 NO_GOLD = "-"  # the gold label in a file of predictions for text without gold
-_SPECIAL = re.compile(r"[\s\ufeff]|\\(?=u\{)")  # readers drop a byte order mark at the start of a file
+# Readers drop a byte order mark at the start of a file.
+_SPECIAL = re.compile(r"[\s\ufeff]|\\(?=u\{)")
 _WRITTEN = re.compile(r"\\u\{([0-9a-f]{0,6})\}")
+LARGEST = 2**30  # bytes of an unpacked file
+Row = tuple[int, list[str]]  # line number from 1, cells
 
 
 def escaped(token: str, *, reserved: Container[str] = ()) -> str:
     """The spelling of a token: at least one character, and no white space.
 
-    reserved: words with another meaning in the file. A token that equals one has its first character escaped.
+    reserved: words with another meaning in the file. A token that equals one has its
+    first character escaped.
     """
-    first = 0 if token and token not in reserved else 1
-    start = [_code(token[:1])] if first else []
-    return "".join([*start, _SPECIAL.sub(lambda match: _code(match[0]), token[first:])])
+    start, rest = "", token
+    if not token or token in reserved:
+        start, rest = _code(token[:1]), token[1:]
+    return start + _SPECIAL.sub(lambda match: _code(match[0]), rest)
 
 
 def unescaped(text: str) -> str:
@@ -55,17 +62,16 @@ def _character(match: re.Match[str]) -> str:
     return chr(code) if match[1] else ""
 
 
-LARGEST = 2**30  # bytes of an unpacked file
-Row = tuple[int, list[str]]  # line number from 1, cells
-
-
 @reader
-def read_columns(path: Path, *, columns: int | None = None, boundary: str | None = None) -> Iterator[list[Row]]:
+def read_columns(
+    path: Path, *, columns: int | None = None, boundary: str | None = None
+) -> Iterator[list[Row]]:
     """The sentences of a file, each a list of rows; empty sentences are skipped.
 
-    Every row has `columns` cells (None: as many as the first row, at least two). Only spaces and tabs separate cells,
-    so a token may contain other white space, such as a no-break space; escapes are undone. A line
-    whose first cell is `boundary` ends a sentence and is skipped. Raises UserError with file and line.
+    Every row has `columns` cells (None: as many as the first row, at least two). Only
+    spaces and tabs separate cells, so a token may contain other white space, such as a
+    no-break space; escapes are undone. A line whose first cell is `boundary` ends a
+    sentence and is skipped. Raises UserError with file and line.
     """
 
     count = columns
@@ -77,27 +83,39 @@ def read_columns(path: Path, *, columns: int | None = None, boundary: str | None
             return number, []
         count = count or max(2, len(cells))
         if len(cells) != count:
-            raise UserError(f"{path}:{number}: expected {count} columns, found {len(cells)}. Fix this line.")
+            raise UserError(
+                f"{path}:{number}: expected {count} columns, found {len(cells)}. "
+                "Fix this line."
+            )
         return number, [unescaped(cell) for cell in cells]
 
     return sentences(every(read_lines(path), row))
 
 
 def cells_of(line: str) -> list[str]:
-    """The cells of a line, separated by spaces and tabs, as written; none in a blank line."""
+    """The cells of a line, as written; none in a blank line.
+
+    Spaces and tabs separate cells.
+    """
     text = line.strip(" \t")
     return re.split(r"[ \t]+", text) if text else []
 
 
 def sentences(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows of each sentence: a row without cells ends one, and there are no empty ones."""
+    """The rows of each sentence.
+
+    A row without cells ends a sentence, and there are no empty sentences.
+    """
     for filled, group in groupby(rows, key=lambda row: bool(row[1])):
         if filled:
             yield list(group)
 
 
 def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that has an item a line, with their numbers; empty ones are skipped, with a note."""
+    """The lines of a file that has an item a line, with their numbers.
+
+    Empty lines are skipped, with a note.
+    """
     empty: list[int] = []
     for number, line in read_lines(path):
         if line.strip():
@@ -105,40 +123,62 @@ def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
         else:
             empty.append(number)
     if empty:
-        note(f"{len(empty):,} empty lines skipped, the first is line {empty[0]:,}", path)
+        note(
+            f"{len(empty):,} empty lines skipped, the first is line {empty[0]:,}", path
+        )
 
 
 def read_plain(path: Path) -> list[tuple[str, ...]]:
-    """The tokens of each line of a file of sentences, with a note that it was read so. Raises UserError."""
+    """The tokens of each line of a file of sentences, with a note that it was read so.
+
+    Raises UserError.
+    """
     texts = [tuple(tokens_of(line)) for _, line in filled_lines(path)]
-    note(f"read as {len(texts):,} sentences without gold, one a line, their tokens separated by spaces", path)
+    form = "one a line, their tokens separated by spaces"
+    note(f"read as {len(texts):,} sentences without gold, {form}", path)
     return texts
 
 
 def has_null_tag(sequences: Iterable[Sequence[str]], tag: str = NO_GOLD) -> bool:
-    """Whether `-` is a tag of its own in a file: there are sentences of `-` and other tags. Else it is missing gold."""
+    """Whether `-` is a tag of its own in a file.
+
+    Then there are sentences of `-` and other tags. Otherwise it is missing gold.
+    """
     return any(tag in tags and set(tags) != {tag} for tags in sequences)
 
 
-def check_gold(path: Path, gold: Iterable[str], unknown: Container[str] = (NO_GOLD,)) -> None:
-    """Raise UserError if none of the gold labels of a file of predictions is known."""
+def check_gold(
+    path: Path, gold: Iterable[str], unknown: Container[str] = (NO_GOLD,)
+) -> None:
+    """Raise UserError if all gold labels of a file of predictions are unknown."""
     if all(label in unknown for label in gold):
-        raise UserError(f"{path}: no gold labels, so there is nothing to score. Predict a file that has gold.")
+        raise UserError(
+            f"{path}: no gold labels, so there is nothing to score. "
+            "Predict a file that has gold."
+        )
 
 
 def check_ended(path: Path) -> None:
-    """Raise UserError if a text file is empty or lacks its last newline, which means that it was cut off.
+    """Raise UserError if a text file is empty or lacks its last newline.
 
-    A file of more than LARGEST bytes, unpacked, is refused.
+    Without a last newline it was cut off. A file of more than LARGEST bytes, unpacked,
+    is refused.
     """
-    size, last = 0, b""
+    size = 0
+    last = b""
     with reading(path, "a text file"), open_text(path) as handle:
         while block := handle.read(2**20):
-            size, last = size + len(block), block[-1:]
+            size += len(block)
+            last = block[-1:]
             if size > LARGEST:
-                raise UserError(f"{path}: more than {LARGEST:,} bytes. Use several files.")
+                raise UserError(
+                    f"{path}: more than {LARGEST:,} bytes. Use several files."
+                )
     if not last:
         raise UserError(f"{path}: the file is empty. Download it again.")
     if last != b"\n":
         number = sum(1 for _ in read_lines(path))
-        raise UserError(f"{path}:{number}: the last line has no end, so the file may be cut off. Download it again.")
+        raise UserError(
+            f"{path}:{number}: the last line has no end, so the file may be cut off. "
+            "Download it again."
+        )

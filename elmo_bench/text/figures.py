@@ -25,7 +25,10 @@ def percent(part: Any, whole: Any) -> np.ndarray:
 
 
 def shares(correct: Any, guessed: Any, gold: Any) -> dict[str, np.ndarray]:
-    """Precision, recall and F1 (van Rijsbergen 1979, Information retrieval) in percent, unrounded."""
+    """Precision, recall and F1 in percent, unrounded.
+
+    Source: van Rijsbergen (1979), Information retrieval.
+    """
     precision = percent(correct, guessed)
     recall = percent(correct, gold)
     f1 = ratio(2 * precision * recall, precision + recall)
@@ -34,14 +37,23 @@ def shares(correct: Any, guessed: Any, gold: Any) -> dict[str, np.ndarray]:
 
 def types_in(sums: Sums) -> list[str]:
     """The types that sums have counts of, in their order."""
-    return list(dict.fromkeys(split_type(name)[0] for name in sums if name.startswith(TYPE)))
+    types = [split_type(name)[0] for name in sums if name.startswith(TYPE)]
+    return list(dict.fromkeys(types))
 
 
-def by_type(sums: Sums, figures: Callable[[Sums], Mapping[str, Any]], names: Sequence[str] = ()) -> dict[str, Any]:
-    """`type:NAME.FIGURE`, [...] each, from the sums `type:NAME.COUNT`; nothing without such sums.
+def by_type(
+    sums: Sums,
+    figures: Callable[[Sums], Mapping[str, Any]],
+    names: Sequence[str] = (),
+) -> dict[str, Any]:
+    """`type:NAME.FIGURE`, [...] each, from the sums `type:NAME.COUNT`.
 
-    figures: of the sums of one type, by the names of their counts; it gets all types at once, [..., types].
-    names: the types in order, also those that nothing counts for; default: those in the sums.
+    Nothing without such sums.
+
+    figures: of the sums of one type, by the names of their counts; it gets all types at
+    once, [..., types].
+    names: the types in order, also those that nothing counts for; default: those in the
+    sums.
     """
     counts: dict[str, dict[str, Any]] = {}
     for key, value in sums.items():
@@ -51,64 +63,107 @@ def by_type(sums: Sums, figures: Callable[[Sums], Mapping[str, Any]], names: Seq
     if not counts:
         return {}
     order = names or types_in(sums)
-    zero = np.zeros_like(next(iter(next(iter(counts.values())).values())))
-    stacked = {
-        count: np.stack([np.asarray(values.get(name, zero)) for name in order], axis=-1)
-        for count, values in counts.items()
-    }
+    any_count = next(iter(counts.values()))
+    zero = np.zeros_like(next(iter(any_count.values())))
+    stacked: dict[str, np.ndarray] = {}
+    for count, values in counts.items():
+        arrays = [np.asarray(values.get(name, zero)) for name in order]
+        stacked[count] = np.stack(arrays, axis=-1)
     rows: dict[str, Any] = {}
     table = figures(stacked)
     for place, name in enumerate(order):
-        rows |= {f"{TYPE}{name}.{figure}": values[..., place] for figure, values in table.items()}
+        for figure, values in table.items():
+            rows[f"{TYPE}{name}.{figure}"] = values[..., place]
     return rows
 
 
-def figure_table(rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str], *, least: int = 0) -> str:
-    """Figures as text, one row a name. columns: the key of a figure by heading; least: characters of the names."""
-    lines = [["", *columns]]
-    for name, row in rows.items():
-        lines.append([name, *(f"{row[key]:.2f}" if key in SHARES else f"{row[key]}" for key in columns.values())])
-    widths = [max(len(heading), 6 if key in SHARES else 5) for heading, key in columns.items()]
+def figure_table(
+    rows: Mapping[str, Mapping[str, Any]], columns: Mapping[str, str], *, least: int = 0
+) -> str:
+    """Figures as text, one row a name.
+
+    columns: the key of a figure by heading. least: characters of the names.
+    """
     wide = max([least, *map(len, rows)])
-    return "\n".join("  ".join([name.ljust(wide), *map(str.rjust, cells, widths)]) for name, *cells in lines)
+    widths: list[int] = []
+    for heading, key in columns.items():
+        widths.append(max(len(heading), 6 if key in SHARES else 5))
+    table = [["", *columns]]
+    for name, row in rows.items():
+        table.append([name, *(_shown(key, row[key]) for key in columns.values())])
+    lines: list[str] = []
+    for name, *cells in table:
+        aligned = map(str.rjust, cells, widths)
+        lines.append("  ".join([name.ljust(wide), *aligned]))
+    return "\n".join(lines)
 
 
-def count_types(labels: Mapping[str, Sequence[Collection[str]]]) -> dict[str, np.ndarray]:
-    """{`type:NAME.COUNT`: uint32 [items]}, the outcomes from which figures by type follow.
+def _shown(key: str, value: Any) -> str:
+    return f"{value:.2f}" if key in SHARES else f"{value}"
+
+
+def count_types(
+    labels: Mapping[str, Sequence[Collection[str]]],
+) -> dict[str, np.ndarray]:
+    """{`type:NAME.COUNT`: [items]}, from which figures by type follow.
+
+    They have the smallest unsigned type, as there may be many labels and items.
 
     labels: for each count, the labels of each item: a label as often as it counts.
     """
-    names = sorted({label for items in labels.values() for item in items for label in item})
+    used: set[str] = set()
+    for items in labels.values():
+        used.update(*items)
+    names = sorted(used)
     places = {name: place for place, name in enumerate(names)}
     outcomes: dict[str, np.ndarray] = {}
     for count, items in labels.items():
-        table = np.zeros((len(names), len(items)), np.uint32)
+        most = max(map(len, items), default=0)
+        table = np.zeros((len(names), len(items)), np.min_scalar_type(most))
         for number, item in enumerate(items):
             for label in item:
                 table[places[label], number] += 1
-        outcomes |= {f"type:{name}.{count}": row for name, row in zip(names, table, strict=True)}
+        for name, row in zip(names, table, strict=True):
+            outcomes[f"type:{name}.{count}"] = row
     return outcomes
 
 
-def count_labels(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, np.ndarray]:
-    """`count_types` of items that hold a label for each of their parts: correct, guessed and gold."""
-    pairs = zip(gold, predicted, strict=True)
-    right = [[g for g, p in zip(*pair, strict=True) if g == p] for pair in pairs]
+def count_labels(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+) -> dict[str, np.ndarray]:
+    """`count_types` of items that hold a label for each of their parts.
+
+    The counts are correct, guessed and gold.
+    """
+    right: list[list[str]] = []
+    for item in zip(gold, predicted, strict=True):
+        pairs = zip(*item, strict=True)
+        right.append([label for label, guess in pairs if label == guess])
     return count_types({"correct": right, "guessed": predicted, "gold": gold})
 
 
 def label_table(scores: Mapping[str, Any], counted: str) -> str:
-    """The scores as text, one row a label. `counted` says how many items there were, such as `12 words`."""
+    """The scores as text, one row a label.
+
+    `counted` says how many items there were, such as `12 words`.
+    """
     overall = scores["overall"]
-    head = f"{counted}, {overall['correct']} right; accuracy {overall['accuracy']:.2f} %"
-    columns = {"recall": "recall", "right": "correct", "found": "guessed", "gold": "gold"}
-    return f"{head}\n{figure_table(scores['by_type'], columns, least=6)}"
+    accuracy = f"accuracy {overall['accuracy']:.2f} %"
+    columns = {
+        "recall": "recall",
+        "right": "correct",
+        "found": "guessed",
+        "gold": "gold",
+    }
+    table = figure_table(scores["by_type"], columns, least=6)
+    return f"{counted}, {overall['correct']} right; {accuracy}\n{table}"
 
 
 def label_figures(sums: Sums) -> dict[str, Any]:
     """The figures of a label: recall in percent, correct, guessed and gold."""
     recall = percent(sums["correct"], sums["gold"])
-    return {"recall": recall, **{name: sums[name] for name in ("correct", "guessed", "gold")}}
+    counts = {name: sums[name] for name in ("correct", "guessed", "gold")}
+    return {"recall": recall, **counts}
 
 
 class LabelAccuracy:
@@ -118,54 +173,87 @@ class LabelAccuracy:
     formula = "accuracy"  # 100 · correct / items: an item is right or wrong
     summed: tuple[str, ...] = ("correct",)
     files: tuple[str, ...] = ("FILE",)
-    names: Mapping[Any, str] = {}  # of the labels, in the order of the rows; without any, all labels that occur
+    # Of the labels, in the order of the rows; without any, all labels that occur.
+    names: Mapping[Any, str] = {}
     unknown: tuple[str, ...] = ()  # gold labels that do not count
     whole = "items"  # the count that is divided by
     unit = "items"  # what a figure calls it
 
-    def counts(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, np.ndarray]:
-        """correct: 1 where the label is right, uint8 [items]. And by label, as `count_labels`.
+    def counts(
+        self, gold: Sequence[Any], predicted: Sequence[Any]
+    ) -> dict[str, np.ndarray]:
+        """correct: 1 where the label is right, uint8 [items]. And by label.
 
-        Raises ValueError if gold and predicted differ in length or are empty.
+        The counts by label are those of `count_labels`. Raises ValueError if gold and
+        predicted differ in length or are empty.
         """
         check_lengths(gold, predicted)
         right = (np.array(gold) == np.array(predicted)).astype(np.uint8)
-        sides = [[(self.names.get(label, label),) for label in labels] for labels in (gold, predicted)]
-        return {"correct": right} | count_labels(*sides)
+        gold_names = [(self.names.get(label, label),) for label in gold]
+        predicted_names = [(self.names.get(label, label),) for label in predicted]
+        return {"correct": right} | count_labels(gold_names, predicted_names)
 
     def figures(self, sums: Sums) -> dict[str, Any]:
-        """accuracy, correct, UNIT; of each label recall, correct, guessed, gold. Percentages are unrounded."""
+        """accuracy, correct, UNIT; of each label recall, correct, guessed, gold.
+
+        Percentages are unrounded.
+        """
         whole = sums[self.whole]
-        overall = {"accuracy": percent(sums["correct"], whole), "correct": sums["correct"], self.unit: whole}
+        overall = {
+            "accuracy": percent(sums["correct"], whole),
+            "correct": sums["correct"],
+            self.unit: whole,
+        }
         return overall | by_type(sums, label_figures, [*self.names.values()])
 
     def score_files(self, path: Path) -> dict[str, Any]:
-        """The scores of a file. Each line is an item: gold label, tab, predicted label; further columns are ignored.
+        """The scores of a file.
 
-        Raises UserError with file and line.
+        Each line is an item: gold label, tab, predicted label; further columns are
+        ignored. Raises UserError with file and line.
         """
         return scores_of(self, self.counts(*self.read_labels(path)))
 
     def read_labels(self, path: Path) -> tuple[list[Any], list[Any]]:
-        """The gold and the predicted labels of such a file. Raises UserError with file and line."""
-        written = {str(label): label for label in self.names}
-        rows = [(number, [cell.strip() for cell in line.split("\t")[:2]]) for number, line in filled_lines(path)]
+        """The gold and the predicted labels of such a file.
+
+        Raises UserError with file and line.
+        """
+        labels = {str(label): label for label in self.names}
+        rows: list[tuple[int, list[str]]] = []
+        for number, line in filled_lines(path):
+            rows.append((number, [cell.strip() for cell in line.split("\t")[:2]]))
         check_gold(path, [cells[0] for _, cells in rows])
         for number, cells in rows:
+            where = f"{path}:{number}"
             if len(cells) < 2:
-                raise UserError(f"{path}:{number}: expected gold label, tab, predicted label. Fix this line.")
-            for cell, known in zip(cells, ((*written, *self.unknown), written), strict=True):
-                if cell not in known:
-                    expected = f"expected {', '.join(written)}. Fix this line."
-                    raise UserError(f"{path}:{number}: {cell!r} is not a label: {expected}")
-        sides = [[written.get(cells[side], cells[side]) for _, cells in rows] for side in (0, 1)]
-        return sides[0], sides[1]
+                raise UserError(
+                    f"{where}: expected gold label, tab, predicted label. "
+                    "Fix this line."
+                )
+            gold, predicted = cells
+            _check_label(where, gold, labels, self.unknown)
+            _check_label(where, predicted, labels)
+        return (
+            [labels.get(cells[0], cells[0]) for _, cells in rows],
+            [labels.get(cells[1], cells[1]) for _, cells in rows],
+        )
 
     def table(self, scores: Mapping[str, Any]) -> str:
         return label_table(scores, f"{scores['overall'][self.unit]} {self.unit}")
 
 
+def _check_label(
+    where: str, cell: str, labels: Collection[str], unknown: Collection[str] = ()
+) -> None:
+    """Raise UserError for a cell that is neither a label nor stands for none."""
+    if cell not in labels and cell not in unknown:
+        expected = f"expected {', '.join(labels)}. Fix this line."
+        raise UserError(f"{where}: {cell!r} is not a label: {expected}")
+
+
 def check_lengths(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
     """Raise ValueError if gold and predicted differ in length or are empty."""
     if len(gold) != len(predicted) or not gold:
-        raise ValueError(f"{len(gold)} gold labels, {len(predicted)} predicted ones: as many, and some, are needed")
+        lengths = f"{len(gold)} gold labels, {len(predicted)} predicted ones"
+        raise ValueError(f"{lengths}: as many, and some, are needed")

@@ -1,4 +1,4 @@
-"""The rows of JSON of the user's own: lines, a list, rows under a key, or columns. No torch."""
+"""The rows of a user's JSON: lines, a list, rows under a key, or columns. No torch."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,25 +13,28 @@ from elmo_bench.base.reading import reader
 from elmo_bench.text.sizes import MOST_ROWS, Sizes
 
 Row = dict[str, Any]  # cell by column
-OF_TOKENS = {"tokens", "words", "form", "token", "word", "predicted"}  # columns that have a list in a row
+# Columns that have a list in a row.
+OF_TOKENS = {"tokens", "words", "form", "token", "word", "predicted"}
 FORMS = "Give an object on each line, or one list of objects"
 _NAN = re.compile(r'"(?:[^"\\]|\\.)*+"|\bNaN\b')
 
 
 @reader
 def rows_of_json(path: Path, lines: Iterable[tuple[int, str]]) -> list[Row]:
-    """The rows in the lines of a file (number, text). Raises UserError, with the line where there is one.
+    """The rows in the lines of a file (number, text).
 
-    A list of objects, or an object on each line. Where one object is all of a file that is not called .jsonl: the
-    objects of its only list of objects (`{"data": [...]}`), its columns, or its rows by their numbers, as pandas writes
-    them.
+    A list of objects, or an object on each line. Where one object is all of a file that
+    is not called .jsonl: the objects of its only list of objects (`{"data": [...]}`),
+    its columns, or its rows by their numbers, as pandas writes them. Raises UserError,
+    with the line where there is one.
     """
     filled = ((number, line) for number, line in lines if line.strip())
     start = next(filled, None)
     if start is None:
         return []
     is_lines = ".jsonl" in path.suffixes
-    if start[1].lstrip().startswith("[") or not (is_lines or _is_json(start[1])):
+    is_list = start[1].lstrip().startswith("[")
+    if is_list or not (is_lines or _is_json(start[1])):
         return _of_text(path, _joined(chain([start], filled)))
     second = next(filled, None)
     if second is None and not is_lines:
@@ -40,10 +43,12 @@ def rows_of_json(path: Path, lines: Iterable[tuple[int, str]]) -> list[Row]:
     def row(number: int, line: str) -> Row:
         value = _parsed(line, f"{path}:{number}", path)
         if not isinstance(value, dict):
-            raise UserError(f"{path}:{number}: not an object with names and values. Fix this line.")
+            what = "not an object with names and values"
+            raise UserError(f"{path}:{number}: {what}. Fix this line.")
         return value
 
-    return every(_counted(path, chain([start], [] if second is None else [second], filled)), row)
+    read = [start] if second is None else [start, second]
+    return every(_counted(path, chain(read, filled)), row)
 
 
 def _counted(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -64,7 +69,8 @@ def _is_json(text: str) -> bool:
 
 def _joined(lines: Iterable[tuple[int, str]]) -> str:
     """The text of some lines, each at its number."""
-    text, last = bytearray(), 1  # a list of lines would take 50 bytes for each
+    text = bytearray()  # a list of lines would take 50 bytes for each
+    last = 1
     for number, line in lines:
         text += b"\n" * (number - last) + line.encode()
         last = number
@@ -77,8 +83,13 @@ def _values(text: str) -> int:
 
 
 def _without_nan(text: str) -> str:
-    """JSON with null in place of NaN, which pandas and Python write for a missing value."""
-    return _NAN.sub(lambda match: "null" if match[0] == "NaN" else match[0], text) if "NaN" in text else text
+    """JSON with null in place of NaN.
+
+    pandas and Python write NaN for a missing value.
+    """
+    if "NaN" not in text:
+        return text
+    return _NAN.sub(lambda match: "null" if match[0] == "NaN" else match[0], text)
 
 
 def _parsed(text: str, where: str, path: Path) -> Any:
@@ -97,13 +108,15 @@ def _of_text(path: Path, text: str) -> list[Row]:
     """The rows of a JSON text that is one value. Raises UserError."""
     Sizes(path).add(_values(text))
     if text.count("{") > MOST_ROWS:
-        raise UserError(f"{path}: more than {MOST_ROWS:,} objects. Take a part of the file.")
+        most = f"more than {MOST_ROWS:,} objects"
+        raise UserError(f"{path}: {most}. Take a part of the file.")
     try:
         value = _parsed(text, str(path), path)
     except UserError as error:
         raise UserError(f"{error}. {FORMS}.") from None
     rows = _of_object(path, value) if isinstance(value, dict) else value
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+    is_list = isinstance(rows, list)
+    if not is_list or not all(isinstance(row, dict) for row in rows):
         raise UserError(f"{path}:1: not an object with names and values. {FORMS}.")
     return rows
 
@@ -112,11 +125,14 @@ def _of_object(path: Path, value: Mapping[str, Any]) -> list[Row]:
     """The rows of one object. Raises UserError if it has several lists of rows."""
     of_rows = [key for key, part in value.items() if _is_list_of(dict, part)]
     if len(of_rows) > 1:
-        raise UserError(f"{path}: rows under {', '.join(of_rows[:5])}. Write a file for each split, or one list.")
+        keys = ", ".join(of_rows[:5])
+        how = "Write a file for each split, or one list"
+        raise UserError(f"{path}: rows under {keys}. {how}.")
     if of_rows:
         note(f"the rows are under {of_rows[0]!r:.60}", path)
         return list(value[of_rows[0]])
-    names, data = value.get("columns") or [], value.get("data")
+    names = value.get("columns") or []
+    data = value.get("data")
     is_split = _is_list_of(str, names) and _is_list_of(list, data)
     if is_split and all(len(cells) == len(names) for cells in value["data"]):
         note("the rows are lists under 'data'", path)
@@ -124,24 +140,47 @@ def _of_object(path: Path, value: Mapping[str, Any]) -> list[Row]:
     parts = [*value.values()]
     if parts and all(isinstance(part, dict) and part for part in parts):
         return _by_number(path, value)
-    if parts and all(isinstance(part, list) and len(part) == len(parts[0]) > 0 for part in parts):
-        scalars = not any(isinstance(cell, list) for part in parts for cell in part)
-        if not (scalars and OF_TOKENS & {name.lower() for name in value}):
-            note("read as columns", path)
-            return [dict(zip(value, cells, strict=True)) for cells in zip(*parts, strict=True)]
+    if _are_columns(value):
+        note("read as columns", path)
+        rows = zip(*parts, strict=True)
+        return [dict(zip(value, cells, strict=True)) for cells in rows]
     return [dict(value)]
 
 
+def _are_columns(value: Mapping[str, Any]) -> bool:
+    """Whether the values of an object are columns: lists of one length.
+
+    Lists of single values whose names are those of tokens and tags are a sentence.
+    """
+    parts = [*value.values()]
+    if not parts or not all(isinstance(part, list) and part for part in parts):
+        return False
+    if any(len(part) != len(parts[0]) for part in parts):
+        return False
+    of_lists = any(isinstance(cell, list) for cell in chain.from_iterable(parts))
+    is_sentence = OF_TOKENS & {name.lower() for name in value}
+    return of_lists or not is_sentence
+
+
 def _by_number(path: Path, value: Mapping[str, Mapping[str, Any]]) -> list[Row]:
-    """The rows of {column: {number: cell}}, or of {number: {column: cell}}, as pandas writes them."""
+    """The rows of {column: {number: cell}}, or of {number: {column: cell}}.
+
+    pandas writes both.
+    """
     numbers = [*next(iter(value.values()))]
-    if all(number.isdecimal() for number in numbers) and not all(name.isdecimal() for name in value):
-        note("read as columns", path)
-        return [{name: cells.get(number) for name, cells in value.items()} for number in numbers]
-    note("each value is read as a row", path)
-    return [dict(row) for row in value.values()]
+    are_numbers = all(number.isdecimal() for number in numbers)
+    if not are_numbers or all(name.isdecimal() for name in value):
+        note("each value is read as a row", path)
+        return [dict(row) for row in value.values()]
+    note("read as columns", path)
+    rows: list[Row] = []
+    for number in numbers:
+        rows.append({name: cells.get(number) for name, cells in value.items()})
+    return rows
 
 
 def _is_list_of(kind: type, value: Any) -> bool:
     """Whether this is a list of one kind that is not empty."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, kind) for item in value)
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(item, kind) for item in value)

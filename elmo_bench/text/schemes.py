@@ -1,24 +1,28 @@
-"""How people write spans as tags: schemes, letters, separators; and the spans, as in seqeval's strict mode.
+"""How people write spans as tags, and the spans, as in seqeval's strict mode.
 
-`tags.py` has the BIO that heads and metrics use. This module finds out how the tags of a file are written and turns
-them into that BIO. A span is what seqeval 1.2 reads with `mode="strict"` and the scheme: a tag that breaks its scheme
-belongs to no span.
+`tags.py` has the BIO that heads and metrics use. This module finds out how the tags of
+a file are written (schemes, letters, separators) and turns them into that BIO. A span
+is what seqeval 1.2 reads with `mode="strict"` and the scheme: a tag that breaks its
+scheme belongs to no span.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from elmo_bench.text.tags import Span
 
 NAMELESS = "_"  # the type of spans without one, as in seqeval
 OUTSIDE = ("O", "o", "0", "-", "_")  # how a token outside all spans is written
 SEPARATORS = ("-", "_", ":", ".", "/", "|")
-SINGLE = "U-"  # before a plain tag: BILOU's letter of a span of one token, which BIO lacks
+# Before a plain tag: BILOU's letter of a span of one token, which BIO lacks.
+SINGLE = "U-"
 MOST = 10_000  # distinct tags of spans; more are words
-PLAIN, TYPES = "plain", "IO"  # every tag is a label; every tag but O is a type, without a letter
+PLAIN = "plain"  # every tag is a label
+TYPES = "IO"  # every tag but O is a type, without a letter
 LETTERS = {  # of each scheme, in the order in which they are tried
     "BIO": "BI",
     "IOB1": "BI",
@@ -45,7 +49,10 @@ class Notation:
     outside: tuple[str, ...] = ("O",)  # always has O
 
     def parts(self, tag: str) -> tuple[str, str]:
-        """(role, type) of a tag: B, I, E or S; ("O", "") outside. Raises ValueError for a tag of another form."""
+        """(role, type) of a tag: B, I, E or S; ("O", "") outside.
+
+        Raises ValueError for a tag of another form.
+        """
         if tag in self.outside:
             return "O", ""
         if self.scheme == TYPES:
@@ -70,8 +77,12 @@ class Notation:
 
     def misfits(self, tags: Sequence[str]) -> list[int]:
         """The places of the tags that are in no span although they are not outside."""
-        bio = self.to_bio(tags)
-        return [place for place, tag in enumerate(tags) if bio[place] == "O" and tag not in self.outside]
+        pairs = enumerate(zip(tags, self.to_bio(tags), strict=True))
+        return [
+            place
+            for place, (tag, bio) in pairs
+            if bio == "O" and tag not in self.outside
+        ]
 
     def __str__(self) -> str:
         """As a note says it: the scheme, and what is unusual."""
@@ -90,38 +101,46 @@ class Notation:
         return f"{self.scheme} ({', '.join(unusual)})" if unusual else self.scheme
 
 
-def notation_of(sequences: Iterable[Sequence[str]], scheme: str | None = None) -> Notation | None:
-    """How the tags of a corpus are written; None for plain tags, such as parts of speech.
+def notation_of(
+    sequences: Iterable[Sequence[str]], scheme: str | None = None
+) -> Notation | None:
+    """How the tags of a corpus are written; None for plain tags.
 
-    scheme: a key of LETTERS, TYPES or PLAIN; None: the scheme whose spans leave out the fewest tags. Raises ValueError,
-    which names a tag, if some tags look like spans and others do not, or if the tags are not in `scheme`.
+    scheme: a key of LETTERS, TYPES or PLAIN; None: the scheme whose spans leave out the
+    fewest tags. Plain tags are such as parts of speech. Raises ValueError, which names
+    a tag, if some tags look like spans and others do not, or if the tags are not in
+    `scheme`.
     """
-    if scheme == PLAIN:
-        return None
     corpus = Counter(map(tuple, sequences))
-    tags = sorted({tag for sequence in corpus for tag in sequence})
+    tags = sorted(set(chain.from_iterable(corpus)))
     present = [tag for tag in OUTSIDE if tag in tags]
     others = [tag for tag in tags if tag not in present]
     outside = ("O", *(tag for tag in present if tag != "O"))
+    is_plain = scheme is None and len(others) > MOST
+    if scheme == PLAIN or is_plain:
+        return None
     if scheme == TYPES:
         return Notation(TYPES, "", outside=outside)
     if not others:
-        return Notation(scheme or "BIO", outside=outside) if scheme or "O" in present else None
-    if scheme is None and len(others) > MOST:
-        return None
+        if scheme is None and "O" not in present:
+            return None
+        return Notation(scheme or "BIO", outside=outside)
     forms = _forms(others, present)
-    fitting = [form for form in forms if len(form.letters) == len(others)]
-    for form in fitting:
-        candidates = _candidates(form, outside, scheme)
-        if candidates:
-            return _best(candidates, corpus)
+    for form in forms:
+        if len(form.letters) == len(others):
+            candidates = _candidates(form, outside, scheme)
+            if candidates:
+                return _best(candidates, corpus)
     _refuse(forms[0], others, present, scheme)
     return None
 
 
 @dataclass(frozen=True)
 class _Form:
-    """A way to split tags into letter and type, and the letters of the tags that it splits."""
+    """A way to split tags into letter and type.
+
+    And the letters of the tags that it splits.
+    """
 
     separator: str
     suffix: bool
@@ -130,7 +149,10 @@ class _Form:
 
 
 def _forms(tags: Sequence[str], outside: Sequence[str]) -> list[_Form]:
-    """Every way to split these tags, best first: the most tags, then `B-PER` before all others."""
+    """Every way to split these tags, best first.
+
+    Best is the form of the most tags, and of equals `B-PER` before all others.
+    """
     forms = []
     for lower in (False, True):
         for separator in (*SEPARATORS, ""):
@@ -141,12 +163,17 @@ def _forms(tags: Sequence[str], outside: Sequence[str]) -> list[_Form]:
                     if parts is not None:
                         letters[tag] = parts[0]
                 form = _Form(separator, suffix, lower, letters)
-                forms.append(form if _is_usual(form, outside) else _Form(separator, suffix, lower, {}))
+                if not _is_usual(form, outside):
+                    form = replace(form, letters={})
+                forms.append(form)
     return sorted(forms, key=lambda form: -len(form.letters))
 
 
 def _is_usual(form: _Form, outside: Sequence[str]) -> bool:
-    """Whether tags in an unusual form are spans: parts of speech may be called B or S, or x_B."""
+    """Whether tags in an unusual form are spans.
+
+    Parts of speech may be called B or S, or x_B.
+    """
     if (form.separator, form.suffix, form.lower) == ("-", False, False):
         return True
     letters = {*form.letters.values()}
@@ -156,7 +183,9 @@ def _is_usual(form: _Form, outside: Sequence[str]) -> bool:
 
 
 @lru_cache(2**16)  # a corpus repeats a few tags many times
-def _split(tag: str, separator: str, suffix: bool, lower: bool) -> tuple[str, str] | None:
+def _split(
+    tag: str, separator: str, suffix: bool, lower: bool
+) -> tuple[str, str] | None:
     """(letter in upper case, type) of a tag, or None if it is not written so."""
     if separator == "":
         letter, kind = tag, NAMELESS
@@ -171,27 +200,36 @@ def _split(tag: str, separator: str, suffix: bool, lower: bool) -> tuple[str, st
     return letter, kind
 
 
-def _candidates(form: _Form, outside: tuple[str, ...], scheme: str | None) -> list[Notation]:
+def _candidates(
+    form: _Form, outside: tuple[str, ...], scheme: str | None
+) -> list[Notation]:
     """The schemes that have all letters of a form."""
     letters = {*form.letters.values()}
-    names = [name for name in LETTERS if scheme in (None, name) and letters <= {*LETTERS[name]}]
-    outside = outside or ("O",)
-    return [Notation(name, form.separator, form.suffix, form.lower, outside) for name in names]
+    names = LETTERS if scheme is None else (scheme,)
+    return [
+        Notation(name, form.separator, form.suffix, form.lower, outside)
+        for name in names
+        if letters <= {*LETTERS[name]}
+    ]
 
 
 def _best(candidates: Sequence[Notation], corpus: Counter[tuple[str, ...]]) -> Notation:
     """The notation whose spans leave out the fewest tags; of equals the first."""
     counts = []
     for notation in candidates:
-        count = sum(len(notation.misfits(tags)) * times for tags, times in corpus.items())
+        count = 0
+        for tags, times in corpus.items():
+            count += len(notation.misfits(tags)) * times
         if count == 0:
             return notation
         counts.append(count)
     return candidates[counts.index(min(counts))]
 
 
-def _refuse(form: _Form, tags: Sequence[str], outside: Sequence[str], scheme: str | None) -> None:
-    """Raises ValueError if some of the tags look like spans, or if a scheme was asked for."""
+def _refuse(
+    form: _Form, tags: Sequence[str], outside: Sequence[str], scheme: str | None
+) -> None:
+    """Raises ValueError if some of the tags look like spans, or for a scheme."""
     odd = [tag for tag in tags if tag not in form.letters]
     like = [tag for tag in tags if tag in form.letters]
     schemes = scheme or ", ".join(LETTERS)
@@ -199,11 +237,15 @@ def _refuse(form: _Form, tags: Sequence[str], outside: Sequence[str], scheme: st
         raise ValueError(f"{odd[0]}: not a tag of {scheme}")
     brackets = [tag for tag in tags if _BRACKETS.fullmatch(tag)]
     if "*" in brackets and len(brackets) > 1:
-        raise ValueError(f"{brackets[0]}: spans in brackets, which are not read. Write them as BIO")
+        what = "spans in brackets, which are not read"
+        raise ValueError(f"{brackets[0]}: {what}. Write them as BIO")
     is_common = (form.separator, form.suffix, form.lower) == ("-", False, False)
-    if scheme or (like and is_common and "O" in outside) or len(like) > len(odd):
+    is_likely = bool(like) and is_common and "O" in outside
+    if scheme or is_likely or len(like) > len(odd):
         name = odd[0] if odd else "letters of two"
-        raise ValueError(f"{name}: not in one scheme ({schemes}) with {like[0]}. Use one")
+        raise ValueError(
+            f"{name}: not in one scheme ({schemes}) with {like[0]}. Use one"
+        )
 
 
 def _bio(tags: Sequence[tuple[str, str]]) -> list[Span]:
@@ -215,14 +257,16 @@ def _bio(tags: Sequence[tuple[str, str]]) -> list[Span]:
             spans.append((kind, place, place))
         elif role == "I" and inside and spans[-1][0] == kind:
             spans[-1] = (kind, spans[-1][1], place)
-        inside = role == "B" or (role == "I" and inside and spans[-1][0] == kind)
+        goes_on = role == "I" and inside and spans[-1][0] == kind
+        inside = role == "B" or goes_on
     return spans
 
 
 def _iob1(tags: Sequence[tuple[str, str]]) -> list[Span]:
-    """I begins a span unless it goes on with one of its type; B begins one right behind a tag of its type.
+    """I begins a span unless it goes on with one of its type.
 
-    A B behind anything else begins none, and takes a span from a single B before it, as in seqeval.
+    B begins a span right behind a tag of its type. A B behind anything else begins
+    none, and takes a span from a single B before it, as in seqeval.
     """
     spans: list[Span] = []
     inside = False

@@ -1,7 +1,7 @@
 """The files of each split of the user's own data. No torch.
 
-`data.file` is a file, a folder with a file for each split, or `hub:user/repo`; `data.train`, `data.dev` and `data.test`
-are files.
+`data.file` is a file, a folder with a file for each split, or `hub:user/repo`;
+`data.train`, `data.dev` and `data.test` are files.
 """
 
 import os
@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from elmo_bench.base.downloads import offline
@@ -16,9 +17,20 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import SPLITS, TABLES, hub_errors, hub_file
 from elmo_bench.text.tables import check_file, ending_of
 
-NAMES = {  # of the files of a split, as words in their names, also before `data` or `set`
+HUB = "hub:"  # begins the name of a data set of the Hugging Face Hub
+# Of the files of a split, as words in their names, also before `data` or `set`.
+NAMES = {
     "train": {"train", "training"},
-    "dev": {"dev", "devel", "development", "valid", "validation", "validate", "val", "testa"},
+    "dev": {
+        "dev",
+        "devel",
+        "development",
+        "valid",
+        "validation",
+        "validate",
+        "val",
+        "testa",
+    },
     "test": {"test", "testb", "testing"},
 }
 SPARE = (  # words of files that are a split if no file has its name
@@ -27,26 +39,44 @@ SPARE = (  # words of files that are a split if no file has its name
 )
 
 
-def files_of(file: str | None, given: Mapping[str, str | None], reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
-    """The files of each split that the user has: of `file`, or those `given` by split.
+def files_of(
+    file: str | None,
+    by_split: Mapping[str, str | None],
+    reads: Callable[[Path], bool],
+) -> dict[str, list[Path]]:
+    """The files of each split that the user has: of `file`, or those of `by_split`.
 
     `reads` says whether a file of a folder may hold data. Raises UserError.
     """
-    if file is not None and file.startswith("hub:"):
-        return _of_hub(file.removeprefix("hub:").strip("/"), reads)
-    named = {"train": file} if file is not None else given
-    paths = {split: Path(name).expanduser() for split, name in named.items() if name is not None}
-    if file is not None and (folder := paths["train"]).is_dir():
-        return _by_split(sorted(each for each in folder.rglob("*") if each.is_file() and reads(each)), folder)
-    for path in paths.values():
-        check_file(path)
-    return {split: [path] for split, path in paths.items()}
+    if file is not None and file.startswith(HUB):
+        return _of_hub(file.removeprefix(HUB).strip("/"), reads)
+    if file is not None and Path(file).expanduser().is_dir():
+        folder = Path(file).expanduser()
+        return _by_split(_files_in(folder, reads), folder)
+    names = by_split if file is None else {"train": file}
+    splits: dict[str, list[Path]] = {}
+    for split, name in names.items():
+        if name is not None:
+            path = Path(name).expanduser()
+            check_file(path)
+            splits[split] = [path]
+    return splits
+
+
+def _files_in(folder: Path, reads: Callable[[Path], bool]) -> list[Path]:
+    """The files of a folder that may hold data, in order."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(path for path in files if reads(path))
 
 
 def _by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
-    """The files of each split, by the words of their names; one file alone is all of the data. Raises UserError."""
+    """The files of each split, by the words of their names.
+
+    One file alone is all of the data. Raises UserError.
+    """
     if not files:
-        raise UserError(f"{folder}: no file of data. Those that end in {', '.join(TABLES)} are read.")
+        endings = f"Those that end in {', '.join(TABLES)} are read"
+        raise UserError(f"{folder}: no file of data. {endings}.")
     if len(files) == 1:
         return {"train": [*files]}
     chosen: dict[str, list[Path]] = defaultdict(list)
@@ -55,36 +85,55 @@ def _by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
         splits = [split for split in SPLITS if words[file] & NAMES[split]]
         if len(splits) == 1:
             chosen[splits[0]].append(file)
+    unnamed = [file for file in files if not words[file] & set().union(*NAMES.values())]
     for names, places in SPARE:
         free = [split for split in places if split not in chosen]
-        others = [file for file in files if words[file] & names and not words[file] & set().union(*NAMES.values())]
+        others = [file for file in unnamed if words[file] & names]
         if free and others and "train" in chosen:
             chosen[free[0]] = others
-    wrong = [split for split, own in chosen.items() if len({(file.parent, ending_of(file)) for file in own}) > 1]
-    if wrong or "train" not in chosen:
-        named = [str(file.relative_to(folder)) for file in (chosen[wrong[0]] if wrong else files)]
-        what = f"more than one {wrong[0]}" if wrong else "no file with train in its name"
-        raise UserError(f"{folder}: {what} ({', '.join(named[:5])}). Give data.train=FILE, or a folder inside.")
+    for split, paths in chosen.items():
+        kinds = {(path.parent, ending_of(path)) for path in paths}
+        if len(kinds) > 1:
+            raise _unclear(folder, f"more than one {split}", paths)
+    if "train" not in chosen:
+        raise _unclear(folder, "no file with train in its name", files)
     return {split: chosen[split] for split in SPLITS if split in chosen}
+
+
+def _unclear(folder: Path, what: str, paths: Sequence[Path]) -> UserError:
+    """The error for a folder whose files leave open which split they are."""
+    names = ", ".join(str(path.relative_to(folder)) for path in paths[:5])
+    how = "Give data.train=FILE, or a folder inside"
+    return UserError(f"{folder}: {what} ({names}). {how}.")
 
 
 def _words(name: str) -> set[str]:
     """The words of a name in lower case: {"train", "csv"} of `trainData.csv`."""
-    return {re.sub(r"(?<=.)(data|set)$", "", word) for word in re.findall(r"[a-z]+", name.lower())}
+    words = re.findall(r"[a-z]+", name.lower())
+    return {re.sub(r"(?<=.)(data|set)$", "", word) for word in words}
 
 
-def unused_files(file: str | None, used: Mapping[str, Sequence[Path]], reads: Callable[[Path], bool]) -> list[str]:
-    """The names of the files of a folder, or of a data set of the Hub, that may hold data and that no split uses."""
-    names = {path.name for paths in used.values() for path in paths}
-    if file is None or (not file.startswith("hub:") and not Path(file).expanduser().is_dir()):
+def unused_files(
+    file: str | None,
+    used: Mapping[str, Sequence[Path]],
+    reads: Callable[[Path], bool],
+) -> list[str]:
+    """The names of the files that may hold data and that no split uses.
+
+    `file` is a folder or a data set of the Hub; of anything else there are none.
+    """
+    if file is None:
         return []
-    if file.startswith("hub:"):
-        user, repo, folder = _parts(file.removeprefix("hub:").strip("/"))
-        listed = _listing(f"{user}/{repo}", os.environ.get("HF_ENDPOINT") or None)[1]
-        found = [path for path in listed if path.is_relative_to(folder)]
+    if file.startswith(HUB):
+        user, repo, folder = _parts(file.removeprefix(HUB).strip("/"))
+        _, listed = _listing(f"{user}/{repo}", _endpoint())
+        inside = [path for path in listed if path.is_relative_to(folder)]
+        files = [path for path in inside if reads(path)]
     else:
-        found = [path for path in Path(file).expanduser().rglob("*") if path.is_file()]
-    return sorted({path.name for path in found if reads(path)} - names)
+        path = Path(file).expanduser()
+        files = _files_in(path, reads) if path.is_dir() else []
+    names = {path.name for path in chain.from_iterable(used.values())}
+    return sorted({path.name for path in files} - names)
 
 
 def _parts(name: str) -> list[str]:
@@ -93,17 +142,27 @@ def _parts(name: str) -> list[str]:
 
 
 def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
-    """The files of each split of `user/repo`, or of a folder in it, downloaded to the Hub's cache. Raises UserError."""
+    """The files of each split of `user/repo`, or of a folder in it.
+
+    They are downloaded to the Hub's cache. Raises UserError.
+    """
     user, repo, folder = _parts(name)
     if not user or not repo:
         raise UserError(f"data.file=hub:{name}: give hub:user/repo")
-    revision, files = _listing(f"{user}/{repo}", os.environ.get("HF_ENDPOINT") or None)
-    root = Path(f"hub:{user}", repo)
-    splits = _by_split([root / path for path in files if path.is_relative_to(folder) and reads(path)], root / folder)
-    return {
-        split: [hub_file(f"{user}/{repo}", str(path.relative_to(root)), revision=revision) for path in paths]
-        for split, paths in splits.items()
-    }
+    revision, listed = _listing(f"{user}/{repo}", _endpoint())
+    inside = [path for path in listed if path.is_relative_to(folder)]
+    root = Path(f"{HUB}{user}", repo)
+    files = [root / path for path in inside if reads(path)]
+    splits: dict[str, list[Path]] = defaultdict(list)
+    for split, paths in _by_split(files, root / folder).items():
+        for path in paths:
+            file = str(path.relative_to(root))
+            splits[split].append(hub_file(f"{user}/{repo}", file, revision=revision))
+    return dict(splits)
+
+
+def _endpoint() -> str | None:
+    return os.environ.get("HF_ENDPOINT") or None
 
 
 @cache  # a sweep asks for each run
@@ -112,7 +171,9 @@ def _listing(repo: str, endpoint: str | None) -> tuple[str, list[Path]]:
     from huggingface_hub import HfApi
 
     if offline():
-        raise UserError(f"hub:{repo}: which files it has is not known without network. Give data.file=FOLDER.")
+        what = "which files it has is not known without network"
+        raise UserError(f"hub:{repo}: {what}. Give data.file=FOLDER.")
     with hub_errors(f"hub:{repo}"):
         about = HfApi(endpoint).dataset_info(repo)
-    return str(about.sha), sorted(Path(each.rfilename) for each in about.siblings or ())
+    files = about.siblings or ()
+    return str(about.sha), sorted(Path(file.rfilename) for file in files)

@@ -139,6 +139,21 @@ def of_items(
     write_record(RunPaths.of(ledger, record), record, outcomes)
 
 
+def right_on(
+    ledger: Path,
+    encoder: str,
+    items: Any,
+    *,
+    seed: int = 0,
+    task: str = "sst5",
+    more: dict[str, np.ndarray] | None = None,
+    **options: Any,
+) -> None:
+    """Write one run that has these of 10 items right, with `more` outcomes. See `of_items`."""
+    outcomes = {"correct": np.isin(np.arange(10), items), **(more or {})}
+    of_items(ledger, (task, encoder, seed), items, outcomes, **options)
+
+
 def stuck(ledger: Path, *run: Any, **options: Any) -> None:
     """Write one run, as `add`, that learned nothing: the same dev score after every epoch."""
     record = add(ledger, *run, **options)

@@ -12,7 +12,7 @@ from elmo_bench.base.metric import measure
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.names import task_class
-from elmo_bench.text.own_data import PREDICTED
+from elmo_bench.text.own_checks import PREDICTED
 from tests.golden_cases import score
 from tests.runs import first_ones, run_small
 from tests.tasks.test_own_tasks import described, read

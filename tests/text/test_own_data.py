@@ -13,7 +13,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
-from elmo_bench.text import tables
+from elmo_bench.text import parquet_rows
 from elmo_bench.text.own_data import Labelled, cut_missing
 from elmo_bench.text.tables import read_table, write_table
 from tests.hub import COMMIT, as_parquet
@@ -107,7 +107,7 @@ def test_the_texts_of_categories_count_for_every_row(tmp_path, monkeypatch):
     for name, made, said in (("a", column, "1 GiB unpacked"), ("b", listed, "in lists")):
         pyarrow.parquet.write_table(pyarrow.table({"text": made}), path := tmp_path / f"{name}.parquet")
         with monkeypatch.context() as patch, pytest.raises(UserError, match=said):
-            patch.setattr(tables, "LARGEST", 20_000)
+            patch.setattr(parquet_rows, "LARGEST", 20_000)
             read_table(path)
     assert [row["text"] for row in read_table(tmp_path / "a.parquet")][:2] == ["x" * 1000, "y"]
 
