@@ -19,6 +19,7 @@ from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner import prepare
 from elmo_bench.runner.train import _resume
 from elmo_bench.training.callbacks import Checkpoints
+from elmo_bench.training.loggers import _finished_epochs
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -146,6 +147,25 @@ def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, stopped):
     rows = list(csv.DictReader(log.read_text(encoding="utf-8").splitlines()))
     assert [row["epoch"] for row in rows if row["loss"]] == ["0", "1"] and rows[-1]["test_f1"]
     assert len(list(tmp_path.rglob("seed0/log*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([], 0),
+        (["0.2,0,,0,"], 0),
+        (["0.2,0,,0,", ",0,17.5,0,"], 2),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1,,1,"], 2),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1,,1,", ",1,,1,0.5"], 2),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1,,1,", ",1,9.5,1,"], 4),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1"], 2),
+    ],
+)
+def test_a_log_goes_on_after_its_last_epoch(rows, kept):
+    header = "dev_f1,epoch,loss,step,test_f1"
+    text = "".join(f"{line}\n" for line in [header, *rows])
+    assert _finished_epochs(text).splitlines() == [header, *rows[:kept]]
+    assert _finished_epochs("") == ""
 
 
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path):

@@ -105,8 +105,9 @@ def test_outcomes_that_no_record_holds_are_refused_before_training(monkeypatch, 
 def test_outcomes_of_suites_are_not_looked_at(monkeypatch):
     monkeypatch.setattr(outcome_size, "ALWAYS_FIT", 0)
     monkeypatch.setattr(outcome_size, "MAX_OUTCOME_BYTES", 0)
-    examples = [SimpleNamespace(gold=("O", "O"))]
-    outcome_size.check_outcomes_fit("ner", {"dev": examples, "test": examples})
+    for task, gold in (("ner", ("O", "O")), ("sst5", 3), ("coref", [[(0, 1)]])):
+        examples = [SimpleNamespace(gold=gold)]
+        outcome_size.check_outcomes_fit(task, {"dev": examples, "test": examples})
 
 
 def test_guesses_half_at_random_pack_no_better_than_those_of_a_head():
