@@ -331,7 +331,9 @@ def _table(types: Arrays) -> dict[str, np.ndarray]:
         counts |= dict.fromkeys(of_kind)
     number_of_items = len(next(iter(types.values())))
     nothing = np.zeros(number_of_items, np.int64)
-    items, numbers, rows = [], [], []
+    items = []
+    numbers = []
+    rows = []
     for number, kind in enumerate(kinds):
         columns = [by_type[kind].get(count, nothing) for count in counts]
         present = np.logical_or.reduce([column != 0 for column in columns]).nonzero()[0]
