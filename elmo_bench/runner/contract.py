@@ -32,7 +32,14 @@ from elmo_bench.ledger.outcomes import AGREES, check_figures
 from elmo_bench.ledger.schema import check
 from elmo_bench.runner.data import Splits, data_digest, words_of
 from elmo_bench.runner.predict import About
-from elmo_bench.runner.prepare import build_head, build_indexer, build_stores, lexicon_of, load_frozen
+from elmo_bench.runner.prepare import (
+    build_head,
+    build_indexer,
+    build_stores,
+    lexicon_of,
+    load_frozen,
+    vocabulary_of,
+)
 from elmo_bench.spec.config import CONF, task_yaml
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.options import guess
@@ -71,7 +78,7 @@ class Trial:
     def again(self, *, seed: int) -> Any:
         """The same head with other initial weights."""
         pl.seed_everything(seed, verbose=False)
-        vocabulary = self.data.vocabulary(self.train)
+        vocabulary = vocabulary_of(self.spec, self.data, self.train)
         try:
             check(vocabulary, get_type_hints(About)["vocabulary"], "Data.vocabulary")
         except UserError as error:

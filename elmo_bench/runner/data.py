@@ -108,7 +108,7 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
 def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
     """Note what a run on data of the user's own has in place of its least number of steps, if epochs were given."""
     key = "task.training.least_steps"
-    usual = task_yaml(spec.task).get("training", {}).get(key.rpartition(".")[2])
+    usual = task_yaml(spec.task, spec.head).get("training", {}).get(key.rpartition(".")[2])
     epochs = spec.settings.get("task.training.epochs")
     if usual is not None and spec.settings.get(key) is None and isinstance(epochs, int):
         steps = epochs * ceil(len(train) / spec.settings["task.training.batch"])

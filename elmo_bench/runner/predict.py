@@ -150,7 +150,7 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
     """
     if spec.task not in (known := tasks()):
         raise UserError(f"task {spec.task}: not installed here. The tasks are: {', '.join(known)}.")
-    config = compose("config", [f"task={spec.task}"])
+    config = compose("config", [f"task={spec.task}", f"head={spec.head}"])
     setup, options = Setup.of(config), spec.part("task.data")
     ours = setup.data.keys() - {*OWN_FILES}
     taken = {key: value for key, value in options.items() if key in ours and not isinstance(value, dict)}

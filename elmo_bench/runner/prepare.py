@@ -32,7 +32,8 @@ from elmo_bench.runner.data import (
     training_split,
     words_of,
 )
-from elmo_bench.spec.names import load_encoder, task_class
+from elmo_bench.spec.config import FLOOR
+from elmo_bench.spec.names import head_class, load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
@@ -132,13 +133,28 @@ def build_head(spec: RunSpec, frozen: Frozen, lexicon: Lexicon, vocabulary: Mapp
     }
     dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
     embedder = Embedder(words=words, characters=characters, mixes=mixes, layer_dims=dims)
-    if not embedder.dim:
+    if not embedder.dim and spec.head != FLOOR:
         raise UserError("the head's input would be empty: choose an encoder with words, or place=input")
-    numbers = {key: value for key, value in spec.part("task.head").items() if key != "name"}
-    head = task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
+    head = head_class(spec.task, spec.head)(embedder, **vocabulary, **_numbers(spec))
     if getattr(head, "embedder", None) is not embedder:
         raise UserError(f"task={spec.task}: the Head has no embedder. Write self.embedder = embedder in its __init__.")
     return head
+
+
+def vocabulary_of(spec: RunSpec, data: Data, train: Sequence[Any]) -> dict[str, Any]:
+    """What the head needs to know about its training examples: its keyword arguments, which are kept with it.
+
+    A floor adds the features that it finds there.
+    """
+    vocabulary = data.vocabulary(train)
+    if spec.head == FLOOR:
+        vocabulary |= head_class(spec.task, spec.head).vocabulary(train, **_numbers(spec))
+    return vocabulary
+
+
+def _numbers(spec: RunSpec) -> dict[str, Any]:
+    """The numbers of the head in its yaml."""
+    return {key: value for key, value in spec.part("task.head").items() if key != "name"}
 
 
 def build_stores(setup: Setup, encoders: Mapping[str, Encoder]) -> dict[str, LayerStore]:

@@ -16,8 +16,17 @@ from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.runner.data import readings
-from elmo_bench.runner.prepare import Lexicon, Prepared, build_head, build_indexer, build_stores, lexicon_of
+from elmo_bench.runner.data import readings, words_of
+from elmo_bench.runner.prepare import (
+    Lexicon,
+    Prepared,
+    build_head,
+    build_indexer,
+    build_stores,
+    lexicon_of,
+    vocabulary_of,
+)
+from elmo_bench.spec.config import FLOOR
 from elmo_bench.spec.names import task_class
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,
@@ -52,6 +61,9 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     """
     settings, training = prepared.spec.settings, prepared.spec.part("task.training")
     trained = build(prepared)
+    if prepared.spec.head == FLOOR:
+        fit(trained, prepared, logs)
+        return trained
     fill(trained, prepared, "train", "dev")
     main = f"dev_{trained.module.metric.main}"
     waits = training.get("patience")
@@ -95,6 +107,36 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     return trained
 
 
+def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
+    """Fit a floor with scikit-learn as many times as it has epochs, and take the weights that are best on dev.
+
+    An epoch differs from the one before in the strength of its regularisation alone. A killed run starts anew.
+    """
+    module, history = trained.module, trained.history
+    train, epochs = prepared.splits["train"], prepared.spec.settings["task.training.epochs"]
+    trained.trainer = pl.Trainer(
+        accelerator="cpu", logger=list(logs) or False, enable_progress_bar=False, enable_model_summary=False
+    )
+    dev = trained.loaders.loader("dev")
+    best: dict[str, Any] = {}
+    history.training.start()
+    for fitted in module.head.fits(train, epochs):
+        history.training.stop()
+        trained.trainer.validate(module, dataloaders=dev, verbose=False)
+        history.add_fit(module.main_score, steps=fitted.steps, loss=fitted.loss)
+        history.tokens += len(words_of(train))
+        if history.best_epoch == len(history.scores):
+            best = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+        console.print(
+            f"{prepared.title}  epoch {len(history.scores)}/{epochs}  loss {fitted.loss:.3f}  "
+            f"dev {module.metric.main} {module.main_score:.2f}",
+            highlight=False,
+        )
+        history.training.start()
+    history.training.stop()
+    module.load_state_dict(best)
+
+
 def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     trained.history.encoding.start()
@@ -113,7 +155,8 @@ def build(prepared: Prepared) -> Trained:
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
     metric = task_class(spec.task, "metric")()
-    lexicon, vocabulary = lexicon_of(splits["train"]), prepared.data.vocabulary(splits["train"])
+    lexicon = lexicon_of(splits["train"])
+    vocabulary = vocabulary_of(spec, prepared.data, splits["train"])
     try:
         head = build_head(spec, prepared.frozen, lexicon, vocabulary)
         gold: Any = {split: [example.gold for example in examples] for split, examples in splits.items()}

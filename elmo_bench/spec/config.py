@@ -6,6 +6,9 @@ A config is a yaml whose `defaults` name one choice of each group, a yaml of the
 folder. In a choice, `defaults` may name others of its group that it extends, and
 `override /GROUP: CHOICE`, which the user's own choice beats. With `# @package _global_`
 its keys are keys of the whole config. These are Hydra's rules; Hydra reads the options.
+
+One rule is our own: a task's yaml may have `heads`, by choice of the group `head`. They
+are keys of the task that take the place of its own if that head is chosen.
 """
 
 import copy
@@ -44,6 +47,8 @@ OPEN = ("task", "encoder", "mix", "launcher", "logger")
 # Nothing would read a new option of these groups. Below them are arguments of
 # optimisers, heads and encoders, which check their arguments.
 CHECKED = ("task", "encoder", "mix")
+STRONG = "strong"  # the choice of `head` that every task has: its own head
+FLOOR = "floor"  # the head of encoders that have no vectors
 
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)
 
@@ -87,13 +92,28 @@ def suite_tasks() -> list[str]:
 
 
 @cache
-def task_yaml(task: str) -> dict[str, Any]:
+def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved.
 
-    {} if there is none.
+    head: a choice of `head`, whose keys take the place of the task's; those of `report`
+    are added to the task's. {} if there is no such task.
     """
     path = config_files("task").get(task)
-    return plain_yaml(path) if path else {}
+    if not path:
+        return {}
+    content = plain_yaml(path)
+    keys = (content.get("heads") or {}).get(head) or {}
+    report = content.get("report", {}) | keys.get("report", {})
+    return content | keys | {"report": report}
+
+
+def head_of(task: str, settings: Mapping[str, Any]) -> str:
+    """The choice of `head` of a run with these settings, which have its name."""
+    name = settings.get("task.head.name")
+    for head in task_yaml(task).get("heads") or {}:
+        if task_yaml(task, head)["head"]["name"] == name:
+            return head
+    return STRONG
 
 
 def _one_run(options: Sequence[str], folder: Path) -> list[str]:
@@ -176,6 +196,7 @@ def _composed(
     assert isinstance(config, DictConfig)
     _check_keys(config, used)
     _check_names(config, used)
+    _put_head(config, used)
     OmegaConf.set_struct(config, True)
     return config
 
@@ -189,6 +210,37 @@ def _override_choices(
         for other, choice in overrides.items():
             if other not in chosen:
                 used[other] = choice
+
+
+def _put_head(config: DictConfig, used: Mapping[str, str]) -> None:
+    """Put the keys of the chosen head in the place of the task's own.
+
+    Raises UserError for a head that the task does not have.
+    """
+    if not {"task", "head"} <= used.keys():
+        return
+    heads = config.task.pop("heads", {})
+    head = used["head"]
+    if head == STRONG:
+        return
+    if head not in heads:
+        raise UserError(_no_head(head, used))
+    for key, value in heads[head].items_ex(resolve=False):
+        if key != "report":
+            config.task[key] = value
+
+
+def _no_head(head: str, used: Mapping[str, str]) -> str:
+    """One line for a head that the task does not have."""
+    task = used["task"]
+    own = ", ".join(filter(reads_own_data, choices("task")))
+    if head == FLOOR:
+        encoder = used["encoder"]
+        return f"encoder={encoder}: a floor, which task={task} lacks. It is for: {own}"
+    return (
+        f"head={head}: task={task} has its own head alone. "
+        f"Leave out the option, or choose one of: task={own}"
+    )
 
 
 def _check_keys(config: DictConfig, used: Mapping[str, str]) -> None:

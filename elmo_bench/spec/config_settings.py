@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import reads_own_data, task_yaml
+from elmo_bench.spec.config import head_of, reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted
 from elmo_bench.spec.settings import (
     ABSENT,
@@ -72,8 +72,14 @@ def _epochs_decide(task: Mapping[str, Any], size: str) -> bool:
     name = task["name"]
     if not reads_own_data(name):
         return False
-    epochs = task["sizes"][size].get("epochs")
-    steps = task_yaml(name)["training"].get("least_steps")
+    head = head_of(name, {"task.head.name": task["head"]["name"]})
+    usual = task_yaml(name, head)["training"]
+    steps = usual.get("least_steps")
+    if steps is None:
+        return False
+    epochs = usual["epochs"]
+    if not isinstance(epochs, int):  # an interpolation
+        epochs = task["sizes"][size].get("epochs")
     training = task["training"]
     return training["epochs"] != epochs and training.get("least_steps") == steps
 

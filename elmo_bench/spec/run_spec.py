@@ -17,7 +17,15 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.budget import converged  # noqa: F401  # others import it from here
-from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
+from elmo_bench.spec.config import (
+    FLOOR,
+    STRONG,
+    VERSIONS,
+    compose,
+    head_of,
+    reads_own_data,
+    task_yaml,
+)
 from elmo_bench.spec.config_settings import settings_of
 from elmo_bench.spec.options import is_option, nested, spelled
 from elmo_bench.spec.run_setup import Setup
@@ -136,8 +144,13 @@ class RunSpec:
         digests = {"task": code_of("tasks", self.task), "encoder": encoder}
         return {part: code for part, code in digests.items() if code}
 
+    @cached_property
+    def head(self) -> str:
+        """The choice of `head`: strong, linear or floor."""
+        return head_of(self.task, self.settings)
+
     def default(self) -> "RunSpec":
-        """The default run of this suite, task, encoder and size.
+        """The default run of this suite, task, encoder, head and size.
 
         Raises UserError if there is none (any more).
         """
@@ -156,11 +169,11 @@ class RunSpec:
     def deterministic(self) -> bool:
         """Whether all seeds have one score, up to rounding: a single run is enough.
 
-        The yaml of the task states this of its head (`report.deterministic`), the yaml
+        The yaml of the task states this of a head (`report.deterministic`), the yaml
         of an encoder that it draws numbers (`draws`), and no fraction of the data is
         drawn. False for a task or an encoder that is not installed here.
         """
-        report = task_yaml(self.task).get("report", {})
+        report = task_yaml(self.task, self.head).get("report", {})
         if not report.get("deterministic"):
             return False
         if DRAWN & self.changes.keys():
@@ -205,15 +218,16 @@ class RunSpec:
     def changes(self) -> dict[str, str]:
         """{option: value} where this run differs from the default run.
 
-        The values are as on the command line, sorted by option. Empty for a task or an
-        encoder that is not installed here.
+        The values are as on the command line, sorted by option, after the head unless
+        it is the task's own or a floor's, which its encoder brings. Empty for a task or
+        an encoder that is not installed here.
         """
         usual = self.usual
         if usual is None:
             return {}
         settings = {key: value for key, value in ABSENT.items() if key in usual}
         settings |= self.settings
-        changes = {}
+        changes = _head_options(self.head)
         for key in sorted(settings.keys() - _UNCHANGED):
             value = settings[key]
             if _differs(key, value, usual):
@@ -256,6 +270,8 @@ class RunSpec:
             if key.removeprefix("data.") in OWN:
                 options.append(f"{key}={spelled(value)}")
         for key, change in self.changes.items():
+            if key == "head":  # which `base` has
+                continue
             is_new = key not in _OF_MIX and not is_option(key, config)
             plus = "+" if is_new else ""
             options.append(f"{plus}{key}={change}")
@@ -282,9 +298,11 @@ class RunSpec:
         Raises UserError if they do not name this encoder.
         """
         suite = "suite.name" if reads_own_data(self.task) else "suite"
+        head = [f"{key}={name}" for key, name in _head_options(self.head).items()]
         options = (
             f"task={self.task}",
             *encoder,
+            *head,
             f"{suite}={self.suite}",
             f"size={self.size}",
         )
@@ -315,6 +333,11 @@ def _without_spaces(name: str) -> str:
 def _composed(options: tuple[str, ...]) -> tuple[DictConfig, RunSpec]:
     config = compose("config", options)
     return config, RunSpec.of(config)
+
+
+def _head_options(head: str) -> dict[str, str]:
+    """The option that chooses a head, unless the task or the encoder brings it."""
+    return {} if head in (STRONG, FLOOR) else {"head": head}
 
 
 # No change of the user's: versions of code, and names of the user's files and columns.
