@@ -21,9 +21,10 @@ from elmo_bench.reporting.significance import Difference
 from elmo_bench.reporting.tables import lines_of, make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.settings import of_system
 
 POINTS = 2.0  # a difference that most people would like to see
-CHANGED = "an encoder with changes of encoder.*, once for each: --encoder elmo encoder.precision=bfloat16"
+CHANGED = "an encoder with changes of encoder.* or another head, once for each: --encoder elmo head=linear"
 FAMILY = "p (Holm): adjusted for {} above. A report adjusts for all tests of its table 1, so its verdicts may differ."
 EPILOG = """Two encoders: the difference of the mean test scores, its interval over seeds and items, a verdict with the
 p-values of all tasks adjusted (Holm). Three or more: scores, and the mean rank with its interval (Holm over all pairs
@@ -66,10 +67,12 @@ def _encoders(options: argparse.Namespace) -> list[str]:
     encoders = list(options.names)
     for name, *changes in options.encoder:
         for change in changes:
-            if not (change.startswith("encoder.") and "=" in change):
-                why = "takes encoder.KEY=VALUE alone. Runs with other changes are in the report's table of all runs."
+            if not (of_system(change.partition("=")[0]) and "=" in change):
+                why = "takes encoder.KEY=VALUE and head=NAME alone. Runs with other changes are in the report's table of all runs."
                 raise UserError(f"--encoder {name} {change}: {why}")
-        encoders.append(", ".join([name, *sorted(changes)]))
+        # The order of `RunSpec.changes`.
+        changes.sort(key=lambda change: (not change.startswith("head="), change))
+        encoders.append(", ".join([name, *changes]))
     if len(set(encoders)) < max(2, len(encoders)):
         raise UserError(f"{' and '.join(encoders) or 'no encoder'}: give two or more different encoders.")
     return encoders

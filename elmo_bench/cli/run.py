@@ -3,19 +3,22 @@
 import argparse
 import shutil
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
-from elmo_bench.ledger import HeldElsewhere, RunPaths
+from elmo_bench.base.progress import console
+from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
 from elmo_bench.reporting.console import already, ending, outcome
+from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.run import run
-from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.config import CONF, choices, compose, one_run
 
 
 def main(arguments: list[str]) -> int:
-    """Make one run, or a sweep with `-m`; the exit code. Raises UserError for bad input."""
+    """Make one run and its floor, or a sweep with `-m`; the exit code. Raises UserError for bad input."""
     parser = argparse.ArgumentParser(prog="elmo-bench run", add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("-m", "--multirun", action="store_true")
@@ -48,5 +51,23 @@ def main(arguments: list[str]) -> int:
         state = already(record, *["without predictions"] * bool(lacks))
     print(outcome(ledger, record, state), flush=True)
     if given.attempt is None:
-        print(*ending(record, ledger, options=given.options, made=not skipped), sep="\n", flush=True)
+        floor = _floor(config, given.options)
+        lines = ending(record, ledger, options=given.options, made=not skipped, floor=floor)
+        print(*lines, sep="\n", flush=True)
     return 0
+
+
+def _floor(config: DictConfig, options: Sequence[str]) -> Record | None:
+    """The record of the run's floor, which is made if the ledger lacks it; None if it needs none, or another process
+    makes it. What its data say was printed by the run."""
+    of_floor = floor_options(config, one_run(options, CONF))
+    if of_floor is None:
+        return None
+    console.quiet = True
+    try:
+        record, _ = run(compose("config", of_floor))
+    except HeldElsewhere:
+        return None
+    finally:
+        console.quiet = False
+    return record

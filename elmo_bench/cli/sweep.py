@@ -15,6 +15,7 @@ from elmo_bench.reporting.console import already, outcome, overviews
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.runner.sweep import run_sweep
+from elmo_bench.spec.config import FLOOR
 from elmo_bench.spec.names import metric_of
 
 
@@ -54,7 +55,9 @@ def _start(planned: Plan) -> str:
         states = [replace(each, state="missing") for each in states]
     todo = sum(each.state != "done" for each in states)
     left = f"; {time_left(states, ledger, min(todo, planned.workers or 1))}" if todo else ""
-    return f"{len(states)} runs, {len(states) - todo} of them done{left}"
+    floors = {run.spec.encoder for run in planned.runs if run.spec.head == FLOOR}
+    floor = f"; the floor is {' and '.join(sorted(floors))}, which takes seconds" if floors else ""
+    return f"{len(states)} runs, {len(states) - todo} of them done{left}{floor}"
 
 
 def _checked(result: RunState, ledger: Path) -> RunState:

@@ -66,6 +66,8 @@ class TfIdf(nn.Module):
     def forward(self, texts: Sequence[Text]) -> Any:
         """scipy's csr [N, F] of N texts."""
         counts = self._counts(texts)
+        if not self.dim:
+            return counts
         counts.data = 1 + np.log(counts.data)
         weighted = counts @ sparse.diags_array(self.idf.double().cpu().numpy())
         return normalize(weighted.tocsr(), copy=False)

@@ -9,6 +9,7 @@ from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import DRAWN, RunSpec
+from elmo_bench.spec.settings import of_system
 
 LABELS = (
     "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
@@ -59,9 +60,9 @@ class Run(NamedTuple):
     # How tables call it, and what they ask about it.
     anchor: str  # its address on a page
     drawn: bool  # whether the seed draws the training data
-    encoder_label: str  # the encoder with its changes
+    encoder_label: str  # the encoder with its changes, and with a head that is not the task's own
     run_label: str  # the encoder with all changes but the amount of data
-    variation: str  # the changes to neither the encoder nor the amount of data
+    variation: str  # the changes to neither encoder, head nor amount of data
     measure: str  # what the main score is called
     macro_f1: float  # on test; NaN if the metric has none
     work_minutes: float  # processor time of all threads; on a GPU wall time
@@ -157,11 +158,11 @@ def fraction_of(spec: RunSpec) -> dict[str, str]:
 
 
 def variation_of(spec: RunSpec) -> dict[str, str]:
-    """The changes to neither the encoder nor the amount of data; empty for a run that compares encoders."""
+    """The changes to neither encoder, head nor amount of data; empty for a run that compares encoders."""
     return {
         key: value
         for key, value in spec.changes.items()
-        if not key.startswith("encoder.") and key not in FRACTION
+        if not of_system(key) and key not in FRACTION
     }
 
 

@@ -23,6 +23,7 @@ from elmo_bench.reporting.published import Published, processor, published, verd
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import floor_of
 
 SEEDS = 3  # of the sweep that is suggested
 LEDGER = Path("results/runs")  # of commands that name none
@@ -162,10 +163,11 @@ def ending(
     *,
     options: Sequence[str] = (),
     made: bool = True,
+    floor: Record | None = None,
 ) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next.
 
-    made: whether this command trained it; otherwise nothing is said of reproducing. options: of the run, as they were
+    floor: the record that it is compared with, on data of the user's own. made: whether this command trained it; otherwise nothing is said of reproducing. options: of the run, as they were
     given. ledger: for the commands in it.
     """
     spec, epochs = record["spec"], record["epochs"]
@@ -180,6 +182,10 @@ def ending(
     default = not RunSpec(**spec).label  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
+    if floor is not None:
+        least = score_of(floor, "test")
+        name = floor["spec"]["encoder"]
+        yield f"gain over the floor {name}, {least:.2f}: {score - least:+.2f} (a single seed; no test)"
     there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     last = ["report", *there], "tables and a page from all runs that are done"
     yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
@@ -238,7 +244,9 @@ def _next(
         each.startswith("experiment=") for each in options
     ):
         return []
-    pair = [BASELINE, "elmo"] if spec["encoder"] == BASELINE else [BASELINE, str(spec["encoder"])]
+    floor = floor_of(str(spec["task"]))
+    is_reference = spec["encoder"] in (BASELINE, floor)
+    pair = [BASELINE, "elmo" if is_reference else str(spec["encoder"])]
     where = [
         each
         for each in options
@@ -249,7 +257,8 @@ def _next(
     seeds = ",".join(map(str, range(SEEDS)))
     sweep = ["sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"]
     minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0
-    runs = f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
+    count = 2 * SEEDS + (floor is not None)  # a sweep makes the floor too
+    runs = f"{count} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
     own = [] if spec["suite"] == "open" else ["--suite", str(spec["suite"])]
     own += ["--ledger", str(ledger)] if ledger != LEDGER else []
     return [

@@ -20,7 +20,7 @@ from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, distinct_name, is_ch
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import invented
+from elmo_bench.spec.settings import invented, of_system
 
 NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
 
@@ -90,7 +90,7 @@ def _name_encoders(frame: pd.DataFrame) -> None:
     encoder_labels, run_labels = [], []
     for encoder, spec in zip(frame.encoder, frame.spec, strict=True):
         changes = [f"{key}={value}" for key, value in spec.changes.items() if key not in FRACTION]
-        of_encoder = [change for change in changes if change.startswith("encoder.")]
+        of_encoder = [change for change in changes if of_system(change.partition("=")[0])]
         encoder_labels.append(", ".join([encoder, *of_encoder]))
         run_labels.append(", ".join([encoder, *changes]))
     frame["encoder_label"] = encoder_labels

@@ -12,6 +12,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.machine import free_cores, gpus
 from elmo_bench.runner.finished import Sources, sources_of
+from elmo_bench.runner.floors import floor_options
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -28,6 +29,12 @@ class PlannedRun:
     seed: int
     options: tuple[str, ...]  # that make it, as `run` takes them
     sources: Sources = field(compare=False)  # of its data, weights and vectors
+
+    @property
+    def identity(self) -> str:
+        """Equal for runs that are one: of all seeds, if nothing is drawn."""
+        drawn = None if self.spec.deterministic else self.seed
+        return canonical([self.spec.key, drawn, self.sources])
 
     @property
     def title(self) -> str:
@@ -56,7 +63,8 @@ class Plan:
 def plan(options: Sequence[str]) -> Plan:
     """Every combination of the options' values, in order, each run once; of an experiment's sweeps, one by one.
 
-    A run in which nothing is drawn (`RunSpec.deterministic`) is made with the first of its seeds alone.
+    A run in which nothing is drawn (`RunSpec.deterministic`) is made with the first of its seeds alone. The floors of
+    runs on data of the user's own come first, whether they are among the combinations or not.
 
     Raises UserError for an option or value that is wrong in any of the runs.
     """
@@ -78,16 +86,22 @@ def plan(options: Sequence[str]) -> Plan:
         return config, spec, sources_of(spec, Setup.of(config))
 
     runs: dict[str, PlannedRun] = {}
+    floors: dict[str, PlannedRun] = {}
     for combined in (combined for product in products for combined in itertools.product(*product)):
         seeds = [option for option in combined if _option(option) == "seed"]
         alike = "${seed" not in str(combined)  # the spec of all seeds, which is composed once
         config, spec, sources = described(*("seed=0" if alike and each in seeds else each for each in combined))
         seed = described(*seeds)[0].seed if alike and seeds not in ([], ["seed=0"]) else config.seed
         title = tuple(option for option in combined if _option(option).split(".")[0] != "launcher")
-        drawn = None if spec.deterministic else seed
-        runs.setdefault(canonical([spec.key, drawn, sources]), PlannedRun(spec, seed, title, sources))
+        run = PlannedRun(spec, seed, title, sources)
+        runs.setdefault(run.identity, run)
+        options_of_floor = floor_options(config, title)
+        if options_of_floor is not None:
+            floor_config, floor_spec, floor_sources = described(*options_of_floor)
+            floor = PlannedRun(floor_spec, floor_config.seed, tuple(options_of_floor), floor_sources)
+            floors.setdefault(floor.identity, floor)
     shared = Path(config.ledger), bool(config.overwrite), config.launcher, config.trainer.device
-    return Plan(list(runs.values()), *shared)
+    return Plan(list((floors | runs).values()), *shared)
 
 
 def _option(given: str) -> str:

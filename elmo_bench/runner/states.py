@@ -10,6 +10,7 @@ from typing import Any
 
 from elmo_bench.ledger import Record, minutes_of, read_all, read_holders, settings_key
 from elmo_bench.runner.plan import PlannedRun
+from elmo_bench.spec.config import FLOOR
 from elmo_bench.spec.run_spec import converged
 
 STATES = ("done", "running", "missing")
@@ -83,10 +84,12 @@ class LedgerState:
 
         An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the
         training data, else on any amount, else over runs of its task, else what the published run took, if there is one
-        (`published`: seconds by suite, task and encoder).
+        (`published`: seconds by suite, task and encoder). Floors take seconds, which are not counted.
         """
         total, unknown = 0.0, 0
         for spec in (each.run.spec for each in runs if each.state != "done"):
+            if spec.head == FLOOR:
+                continue
             groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)
             known = next((self._seconds[group] for group in groups if group in self._seconds), None)
             seconds = fmean(known) if known else published.get((spec.suite, spec.task, spec.encoder))

@@ -66,7 +66,7 @@ def compose(
     """
     chosen: dict[str, str] = {}
     values: list[Override] = []
-    for override in parse(_one_run(options, folder)):
+    for override in parse(one_run(options, folder)):
         if _is_choice(override, folder):
             chosen[override.key_or_group] = _chosen(override)
         else:
@@ -116,7 +116,7 @@ def head_of(task: str, settings: Mapping[str, Any]) -> str:
     return STRONG
 
 
-def _one_run(options: Sequence[str], folder: Path) -> list[str]:
+def one_run(options: Sequence[str], folder: Path) -> list[str]:
     """The options, and those that an experiment adds.
 
     Raises UserError for the options of several runs.

@@ -21,7 +21,7 @@ from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import RATE, VECTORS
+from elmo_bench.spec.settings import RATE, VECTORS, of_system
 from elmo_bench.spec.variants import PaperFigures, Printed, Variant
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
@@ -222,8 +222,8 @@ def _has_options(spec: RunSpec, variant: Variant) -> bool:
 
 
 def _besides_encoder(options: set[str]) -> set[str]:
-    """The options that are not the encoder's."""
-    return {option for option in options if not option.startswith("encoder.")}
+    """The options that are neither the encoder's nor the head."""
+    return {option for option in options if not of_system(option)}
 
 
 def _parsed(name: str, content: dict[str, Any]) -> Experiment:

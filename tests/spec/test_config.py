@@ -13,7 +13,8 @@ from elmo_bench.spec.config import CONF, choices, compose, sweep
 GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store", "launcher")
 # What a choice needs besides.
 FIXED = {"fixed": ["mix.scalars=[0,1,0]"], "layer": ["mix.layer=1"], "hf": ["encoder.name=hf"],
-         "precomputed": ["encoder.name=precomputed"]}  # fmt: skip
+         "precomputed": ["encoder.name=precomputed"],
+         "tfidf": ["head=strong"], "features": ["head=strong"]}  # fmt: skip  # few tasks have their head
 
 
 def options(chosen):

@@ -1,0 +1,30 @@
+"""The floor of a run on data of the user's own: the run that its score is compared with."""
+
+from collections.abc import Sequence
+
+from omegaconf import DictConfig
+
+from elmo_bench.spec.run_spec import DRAWN
+from elmo_bench.spec.settings import floor_of
+
+# The floor takes these options of a run, which say what it reads and where it is kept.
+_SHARED = ("data", "suite", "size", "store", "logger", "launcher", "ledger", "overwrite", "predictions", "experiment")
+
+
+def floor_options(config: DictConfig, options: Sequence[str]) -> list[str] | None:
+    """The options of the floor of a run; None for a floor, and for a task without one.
+
+    config: of the run. options: that made it, an experiment's among them.
+    """
+    floor = floor_of(config.task.name)
+    if floor is None or config.encoder.name == floor:
+        return None
+    keys = {option: option.partition("=")[0].lstrip("+") for option in options}
+    # All seeds of a floor are the same, unless they draw the training examples.
+    is_drawn = not DRAWN.isdisjoint(keys.values())
+    taken = []
+    for option, key in keys.items():
+        is_shared = key == "task" or key.startswith("task.data.") or key.split(".")[0] in _SHARED
+        if is_shared or key == "trainer.threads" or (key == "seed" and is_drawn):
+            taken.append(option)
+    return [*taken, f"encoder={floor}"]
