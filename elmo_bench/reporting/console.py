@@ -21,7 +21,7 @@ from elmo_bench.ledger import Record, RunPaths, score_of
 from elmo_bench.reporting.names import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.config import FLOOR, choices
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import floor_of
 
@@ -170,11 +170,9 @@ def ending(
     floor: the record that it is compared with, on data of the user's own. made: whether this command trained it; otherwise nothing is said of reproducing. options: of the run, as they were
     given. ledger: for the commands in it.
     """
-    spec, epochs = record["spec"], record["epochs"]
-    most = spec["settings"].get("task.training.epochs")
-    why = "its budget" if epochs["run"] == most else f"then no better dev score; at most {most}"
+    spec = record["spec"]
     took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
-    yield f"best epoch on dev: {epochs['best']} of {epochs['run']} ({why}); {took}"
+    yield f"{_best(record)}; {took}"
     score = score_of(record, "test")
     if (row := published().get(record["hash"])) and made:
         said = verdict(score, record["seed"], processor(record["environment"]), row)
@@ -189,6 +187,18 @@ def ending(
     there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     last = ["report", *there], "tables and a page from all runs that are done"
     yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
+
+
+def _best(record: Record) -> str:
+    """Which epoch was chosen and why the run ended; of a floor, which regularisation."""
+    settings, epochs = record["spec"]["settings"], record["epochs"]
+    best, run = epochs["best"], epochs["run"]
+    if RunSpec(**record["spec"]).head == FLOOR:
+        c = settings["task.head.c"] * settings["task.head.factor"] ** (best - 1)
+        return f"best C on dev: {c:g}, number {best} of {run}"
+    most = settings.get("task.training.epochs")
+    why = "its budget" if run == most else f"then no better dev score; at most {most}"
+    return f"best epoch on dev: {best} of {run} ({why})"
 
 
 def report_folder(ledger: Path) -> Path:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PACKAGES = (
     "elmo-bench", "torch", "pytorch-lightning", "pytorch-crf", "datasets", "hydra-core", "wandb",
-    "safetensors", "h5py", "numpy", "scipy", "transformers", "tokenizers", "seqeval",
+    "safetensors", "h5py", "numpy", "scipy", "scikit-learn", "transformers", "tokenizers", "seqeval",
 )  # fmt: skip
 
 

@@ -99,7 +99,8 @@ def test_a_kept_floor_predicts_what_the_run_predicted_and_passes_the_check(tmp_p
             csv.writer(file).writerows([("text", "label"), *chosen])
     files = [f"data.{split}={tmp_path}/{split}.csv" for split in ("train", "dev", "test")]
     ledger = tmp_path / "runs"
-    run(ledger, capsys, "task=classification", "encoder=tfidf", "predictions=true", *files)
+    said = run(ledger, capsys, "task=classification", "encoder=tfidf", "predictions=true", *files)
+    assert "best C on dev: 0.2, number 1 of 4" in said  # all are as good
     [path] = ledger.rglob("seed0.json")
     [kept] = ledger.rglob("test.predictions.jsonl")
     assert main(["predict", str(path), f"{tmp_path}/test.csv", f"{tmp_path}/out.jsonl"]) == 0
