@@ -11,8 +11,8 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --d
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.installed ## one run on real data, compared with the published row: task=ner encoder=elmo
-	$(BIN)/python run.py task=ner encoder=elmo ledger=demo/runs
+demo: .venv/.installed ## a short run on real data, compared with its published score: experiment=hello
+	$(BIN)/python run.py experiment=hello ledger=demo/runs
 
 test: .venv/.installed ## the tests, without the slow ones
 	$(PYTEST)
@@ -31,8 +31,8 @@ lint: .venv/.installed ## ruff format, ruff check, mypy
 docs: .venv-docs/.installed ## the documentation site in build/site; a broken link fails
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 
-report: .venv/.installed ## render results/ from the ledger, the table in README.md, and the published scores
-	$(BIN)/python -m elmo_bench report --findings results --readme README.md --published elmo_bench/data/published.json
+report: .venv/.installed ## render results/ from the ledger, the tables in README.md and the quickstart, and the published scores
+	$(BIN)/python -m elmo_bench report --findings results --readme README.md docs/quickstart.md --published elmo_bench/data/published.json
 
 # torch first: uv picks the build that fits the machine (without an NVIDIA GPU the CPU build, which saves gigabytes).
 # Where uv or that build cannot be had, pip installs the build that its index has for this machine.

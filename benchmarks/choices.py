@@ -16,8 +16,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.frame import runs
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
@@ -45,7 +48,9 @@ def main() -> int:
     parser.add_argument("--suite", default="open")
     parser.add_argument("--size", default="cpu")
     options = parser.parse_intermixed_args()
-    dev, test = (_of_tasks(found, options.tasks) for found in scores(options.ledger, options.suite, options.size))
+    records = read_all(options.ledger, [options.suite], metrics=metric_of).records
+    of_all = scores(runs(options.ledger, records), options.size)
+    dev, test = (_of_tasks(found, options.tasks) for found in of_all)
     shown = lines(dev)
     print("| task | encoder | option | dev | the default's dev | seeds | difference | standard error | default |")
     print("|---|---|---|---:|---:|---:|---:|---:|---|")
@@ -64,13 +69,15 @@ def _of_tasks(found: Scores, tasks: list[str]) -> Scores:
     return {key: value for key, value in found.items() if key[0] in tasks or not tasks}
 
 
-def scores(ledger: Path, suite: str, size: str = "cpu") -> tuple[Scores, Scores]:
-    """(dev, test) scores of the default runs and of those with one choice changed; newest records win."""
+def scores(frame: pd.DataFrame, size: str = "cpu") -> tuple[Scores, Scores]:
+    """(dev, test) scores of the default runs and of those with one choice changed; newest records win.
+
+    frame: `runs` of one suite.
+    """
     dev: Scores = defaultdict(lambda: defaultdict(dict))
     test: Scores = defaultdict(lambda: defaultdict(dict))
-    frame = runs(ledger, read_all(ledger, [suite], metrics=metric_of).records)
     frame = frame[(frame["size"] == size) & (frame.left_out == "")]
-    for run in frame.sort_values("created").itertuples():
+    for run in rows_of(frame.sort_values("created")):
         if _is_choice(run.spec) and _is_current(run.spec):
             dev[run.task, run.spec.encoder][run.label][run.seed] = run.dev
             test[run.task, run.spec.encoder][run.label][run.seed] = run.test

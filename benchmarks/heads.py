@@ -3,12 +3,15 @@
     git worktree add ../reference COMMIT
     python benchmarks/heads.py --reference ../reference suite=open data.root=FOLDER encoder=glove
     python benchmarks/heads.py --tasks squad,coref --rounds 12 suite=open data.root=FOLDER encoder=elmo
+    python benchmarks/heads.py --parts suite=open data.root=FOLDER encoder=elmo
 
 A step reads its batch, computes the loss and the gradients, clips them and updates the weights, as training does. Two
 processes, one with the code of this tree and one with the code of `--reference`, read the same batches in turn,
 `--steps` a round; with one or two, a disturbance spoils few rounds. Each round gives a speed-up; the table has the
 median and the range of the rounds. Times are those of the processor, so that other work on the machine changes them
 less. Both sides need the same frozen parts: `suite.weights` and `suite.vectors` take files that both commits read.
+
+`--parts` compares nothing: of this tree it prints the milliseconds of a step part by part (`head_parts.py`).
 """
 
 import argparse
@@ -19,12 +22,12 @@ import sys
 import time
 from contextlib import nullcontext
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import gemm
+import head_parts
 import numpy as np
 import torch
 from torch import nn
@@ -39,20 +42,32 @@ class Steps:
     """A head in training, with the batches of all rounds."""
 
     def __init__(self, overrides: list[str], count: int):
-        self.module, self.clip, loader, stores = _built(["trainer.threads=1", "store=ram", *overrides])
+        self.module, self.clip, self.loaders, self.stores = _built(["trainer.threads=1", "store=ram", *overrides])
         self.module.train()
         self.optimiser = self.module.configure_optimizers()
         if isinstance(self.optimiser, dict):
             self.optimiser = self.optimiser["optimizer"]
-        self.dataset, self.batches = loader.dataset, list(islice(loader.sampler, count))
-        used = [self.dataset.examples[number] for batch in self.batches for number in batch]
-        for store in filter(None, stores):
-            store.fill(text for example in used for text in example.texts)
+        loader = self.loaders.loader("train", seed=0)
+        batches = list(loader.sampler)
+        self.epoch = len(batches)  # steps
+        self.dataset, self.batches = loader.dataset, batches[:count]
+        self.fill(self.dataset, self.batches)
         self.next = 0
 
-    def step(self) -> None:
+    def fill(self, dataset: Any, batches: list[list[int]]) -> None:
+        """Compute the frozen layers of these batches."""
+        used = [dataset.examples[number] for batch in batches for number in batch]
+        for store in filter(None, self.stores):
+            store.fill([text for example in used for text in example.texts])
+
+    def read(self) -> dict[str, Any]:
+        """The next batch."""
         batch = self.dataset[self.batches[self.next]]
         self.next += 1
+        return batch
+
+    def step(self) -> None:
+        batch = self.read()
         self.optimiser.zero_grad()
         head: Any = self.module.head
         (head.loss(batch) + head.embedder.regularisation()).backward()
@@ -76,7 +91,7 @@ class Steps:
 
 
 def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
-    """The module that trains a head, its clip, a loader of batches, and the stores of the layers."""
+    """The module that trains a head, its clip, the loaders of batches, and the stores of the layers."""
     from elmo_bench.runner.prepare import prepare
     from elmo_bench.runner.train import build
     from elmo_bench.spec.config import compose
@@ -85,7 +100,7 @@ def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
     config = compose("config", overrides)
     trained: Any = build(prepare(RunSpec.of(config), Setup.of(config)))
     stores = [*trained.stores.values()] if hasattr(trained, "stores") else [trained.store]  # of older commits
-    return trained.module, config.task.training.clip, trained.loaders.loader("train", seed=0), stores
+    return trained.module, config.task.training.clip, trained.loaders, stores
 
 
 def work(overrides: list[str], rounds: int, steps: int) -> None:
@@ -133,18 +148,35 @@ def compare(reference: Path, overrides: list[str], rounds: int, steps: int) -> t
     return operations, np.array(found)
 
 
+def print_parts(tasks: list[str], overrides: list[str], steps: int) -> None:
+    """A table of milliseconds a step, a row a part, a column a task."""
+    columns = {}
+    for task in tasks:
+        options = [f"task={task}", *overrides]
+        columns[task] = head_parts.profile(lambda options=options: Steps(options, 2 * steps), steps)
+        print(f"{task}: {steps} steps", file=sys.stderr, flush=True)
+    print(f"| ms a step | {' | '.join(columns)} |")
+    print(f"|---|{'---:|' * len(columns)}")
+    for part in (*head_parts.PARTS, head_parts.DEV):
+        print(f"| {part} | {' | '.join(f'{column[part]:.1f}' for column in columns.values())} |")
+    print(f"| **sum** | {' | '.join(f'**{sum(column.values()):.1f}**' for column in columns.values())} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--reference", type=Path, default=ROOT, help="a checkout of the code to compare with")
     parser.add_argument("--tasks", default=TASKS)
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--steps", type=int, default=2, help="of each side in a round")
+    parser.add_argument("--parts", action="store_true", help="where a step's time goes, in this tree")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("overrides", nargs="*", help="options of run.py")
     given = parser.parse_intermixed_args()
     if given.work:
         return work(given.overrides, given.rounds, given.steps)
     torch.set_num_threads(1)
+    if given.parts:
+        return print_parts(given.tasks.split(","), given.overrides, given.rounds)
     peak = gemm.peak("float32", "cpu", lambda _: time.process_time())
     assert peak is not None
     print(f"a product of [4096, 4096] reaches {peak / 1e9:.0f} GFLOP/s on one thread\n")

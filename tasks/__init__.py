@@ -1,4 +1,4 @@
-"""The tasks: one folder each, found by its name. `--include FOLDER` adds FOLDER/tasks."""
+"""The tasks: one folder each, found by its name; `--include FOLDER` adds others."""
 
 from elmo_bench.base.include import extended
 

@@ -90,7 +90,10 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def online(own_cache, monkeypatch):
-    """Downloads are allowed; they come from a server on this machine."""
+    """Downloads are allowed; they come from a server on this machine, which is asked again without a pause."""
+    from elmo_bench.base import downloads
+
+    monkeypatch.setattr(downloads, "PAUSES", (0.0,) * 4)
     monkeypatch.delenv("ELMO_BENCH_OFFLINE")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -113,6 +116,13 @@ def hub(online, tmp_path, monkeypatch):
         }.items():  # fmt: skip
             monkeypatch.setattr(constants, name, value)
         yield stand
+
+
+@pytest.fixture
+def hub_cache(tmp_path, monkeypatch):
+    """The Hub's cache is the test's own, which is empty: `tmp_path / "hub"`."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ class Site:
     files: dict[str, bytes] = field(default_factory=dict)
     cuts: list[int] = field(default_factory=list)  # break off the next answers after so many bytes
     statuses: list[int] = field(default_factory=list)  # give these before anything else
+    ranges: bool = False  # whether it can send the rest of a file
     headers: dict[str, str] = field(default_factory=dict)  # these replace what would be sent
     delay: float = 0.0  # seconds before the body
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -37,7 +38,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             return
         body = site.files[self.path]
-        self.send_response(200)
+        wanted = self.headers.get("Range")
+        same = self.headers.get("If-Range") in (None, site.headers.get("ETag"))
+        if site.ranges and wanted and same:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+            self.send_response(206 if start < len(body) else 416)
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            body = body[start:]
+        else:
+            self.send_response(200)
         for name, value in ({"Content-Length": str(len(body))} | site.headers).items():
             self.send_header(name, value)
         self.end_headers()

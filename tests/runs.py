@@ -72,11 +72,10 @@ def printed(page: str, path: str) -> str:
 
 
 def printed_folder(folder: Path) -> None:
-    """Write the encoder of README and the task of CONTRIBUTING, as printed there, and data for it in `mydata`."""
-    readme, guide = "README.md", "CONTRIBUTING.md"
-    pages = {f"tasks/mytask/{part}.py": guide for part in ("data", "head", "metric")}
-    pages |= {"conf/task/mytask.yaml": guide, "encoders/length.py": readme, "conf/encoder/length.yaml": readme}
-    files = {path: printed(page, path) for path, page in pages.items()}
+    """Write the encoder and the task of docs/extend.md, as printed there, and data for it in `mydata`."""
+    paths = [f"tasks/mytask/{part}.py" for part in ("data", "head", "metric")]
+    paths += ["conf/task/mytask.yaml", "encoders/length.py", "conf/encoder/length.yaml"]
+    files = {path: printed("docs/extend.md", path) for path in paths}
     for split in ("train", "dev", "test"):
         lines = [f"{label}\t{split} {label} {'word ' * (n % 3)}." for n, label in enumerate(["good", "bad"] * 6)]
         files[f"mydata/{split}.txt"] = "\n".join(lines) + "\n"

@@ -21,7 +21,8 @@ from filelock import FileLock
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write, disk_errors, sha256_of
-from elmo_bench.base.progress import console, progress
+from elmo_bench.base.partial import NO_RANGE, OK, PARTIAL, DownloadError, Partial
+from elmo_bench.base.progress import console
 
 if TYPE_CHECKING:
     from requests import Response
@@ -32,14 +33,6 @@ READ = 60.0  # seconds to wait for the next bytes
 PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each new try
 # HTTP statuses after which another try may work.
 TRANSIENT = (408, 429, 500, 502, 503, 504)
-_MEGABYTE = 10**6
-
-
-class DownloadError(Exception):
-    """Why a file could not be downloaded, in a few words.
-
-    Another try would not help.
-    """
 
 
 def cache_folder() -> Path:
@@ -79,9 +72,10 @@ def fetch(
 ) -> Path:
     """Download `url` to `path` if there is no such file; returns `path`.
 
-    The file is written atomically and by one process at a time. `sha256` is the
-    published checksum. `by_hand` tells the user what to do instead. Raises UserError if
-    the download fails or has a different checksum.
+    The file is written atomically and by one process at a time. A download that was
+    cut goes on where it ended if the server can; after a kill, too, if `sha256`, the
+    published checksum, is there to prove the result. `by_hand` tells the user what to
+    do instead. Raises UserError if the download fails or has a different checksum.
     """
     if path.is_file():
         return path
@@ -117,48 +111,45 @@ def _download(url: str, path: Path, checksum: str | None) -> None:
     import requests
 
     session = requests.Session()
-    headers = {"Accept-Encoding": "identity"}
     if url.startswith("https:"):
         session.adapters.pop("http://")  # no redirect leaves TLS
-    for pause in (*PAUSES, None):
-        response = None
-        try:
-            with session.get(
-                url, headers=headers, stream=True, timeout=(CONNECT, READ)
-            ) as response:
-                _save(response, path, checksum)
-            return
-        except requests.exceptions.InvalidSchema:
-            raise DownloadError("redirected away from https") from None
-        except requests.RequestException as error:
-            reason = _reason(error)
-            is_timeout = isinstance(error, requests.Timeout)
-            if response is None and not is_timeout:  # no such server, or no network
-                raise DownloadError(reason) from None
-        if pause is not None:
-            time.sleep(pause)
+    with Partial(path, checksum) as partial:
+        for pause in (*PAUSES, None):
+            response = None
+            try:
+                with session.get(
+                    url,
+                    headers={"Accept-Encoding": "identity", **partial.wanted()},
+                    stream=True,
+                    timeout=(CONNECT, READ),
+                ) as response:
+                    _check_status(response)
+                    partial.save(response)
+                if partial.finish():
+                    return
+                reason = "the part of an earlier download does not fit"
+                continue
+            except requests.exceptions.InvalidSchema:
+                raise DownloadError("redirected away from https") from None
+            except requests.RequestException as error:
+                reason = _reason(error)
+                is_timeout = isinstance(error, requests.Timeout)
+                if response is None and not is_timeout:  # no such server, no network
+                    raise DownloadError(reason) from None
+            if pause is not None:
+                time.sleep(pause)
     raise DownloadError(f"{reason}, after {len(PAUSES) + 1} tries")
 
 
-def _save(response: "Response", path: Path, checksum: str | None) -> None:
-    """Write a server's answer to a file. Raises DownloadError."""
+def _check_status(response: "Response") -> None:
+    """Raises requests' error for a status that may pass, else DownloadError."""
     if response.status_code in TRANSIENT:
         response.raise_for_status()
-    if response.status_code != 200:
-        raise DownloadError(f"HTTP {response.status_code}")
-    length = response.headers.get("Content-Length", "")
-    total = int(length) // _MEGABYTE if length.isdigit() else None
-    digest = hashlib.sha256()
-    with (
-        atomic_write(path) as handle,
-        progress(f"{path.name}, MB", total=total) as meter,
+    asked_for_rest = "Range" in response.request.headers
+    if response.status_code != OK and not (
+        asked_for_rest and response.status_code in (PARTIAL, NO_RANGE)
     ):
-        for piece in response.iter_content(2**16):
-            handle.write(piece)
-            digest.update(piece)
-            meter.advance(steps=handle.tell() // _MEGABYTE - meter.steps)
-        if checksum and digest.hexdigest() != checksum:
-            raise DownloadError("the download does not have the SHA-256 published")
+        raise DownloadError(f"HTTP {response.status_code}")
 
 
 def _reason(error: BaseException) -> str:

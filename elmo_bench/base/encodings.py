@@ -23,6 +23,9 @@ class Guess(NamedTuple):
     said: str
 
 
+UTF_32 = Guess("UTF-32", "UTF-32")
+
+
 def check_first(path: Path, line: bytes) -> None:
     """Raise UserError for a first line that is valid UTF-8, but not meant as text."""
     if line.startswith(POINTER):
@@ -31,9 +34,11 @@ def check_first(path: Path, line: bytes) -> None:
             "Get the file: git lfs pull"
         )
     has_mark = line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    has_long_mark = line.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
     has_zeros = line.count(0) * 3 > len(line) > 3
-    if has_zeros and not has_mark:  # ASCII in UTF-16 is valid UTF-8 with zero bytes
-        guess = _utf16_without_mark(line)
+    # ASCII in UTF-16 is valid UTF-8 with zero bytes.
+    if has_long_mark or (has_zeros and not has_mark):
+        guess = UTF_32 if has_long_mark else _utf16_without_mark(line)
         raise UserError(
             f"{path}:1: not UTF-8 text ({guess.said}). {_conversion(path, guess)}"
         )

@@ -5,6 +5,7 @@ Reading text files, writing files atomically, locks and checkpoints.
 
 import codecs
 import contextlib
+import fcntl
 import gzip
 import hashlib
 import io
@@ -12,6 +13,8 @@ import lzma
 import os
 import re
 import shutil
+import stat
+import time
 import uuid
 import zipfile
 import zlib
@@ -23,13 +26,18 @@ from typing import IO, Any
 from elmo_bench.base.encodings import check_first, not_utf8
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.reading import check_regular, reader, reading
+from elmo_bench.base.reading import check_pointer, check_regular, reader, reading
 from elmo_bench.base.refusals import disk_errors, refusal
 from elmo_bench.base.xz import Xz
 
 STANDARD_INPUT = Path("-")
 # Seconds that a lock is waited for: `holder_of` of the ledger takes one for a moment.
 PATIENCE = 0.2
+# Ends the names of files that will get another name when they are complete.
+UNFINISHED = ".unfinished"
+# Their names, and those of earlier versions.
+TEMPORARY = r"\..+\.[0-9a-f]{8}(\.unfinished)?"
+STALE = 24 * 3600  # seconds
 # Bytes: a few compressed kilobytes may hold a line of gigabytes.
 LONGEST_LINE = 2**28
 # Errors of files that `open_text` opens.
@@ -76,6 +84,7 @@ def read_lines(
     except UnicodeDecodeError as error:
         raise _not_utf8(path, number, error, pipe=pipe) from None
     except DAMAGE as error:
+        check_pointer(path)
         raise UserError(
             f"{path}: damaged or cut off after line {number} ({error})"
         ) from None
@@ -157,10 +166,11 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
     """A file handle whose contents replace `path` atomically when the block ends.
 
     The user's umask sets the permissions. Raises UserError if the disk refuses; an
-    earlier file at `path` then stays.
+    earlier file at `path` then stays. The first write of a process to a folder also
+    removes what killed processes left there (see `remove_stale`).
     """
     encoding = None if "b" in mode else "utf-8"
-    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}"
+    temporary = unfinished(path, uuid.uuid4().hex[:8])
     with disk_errors(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,8 +178,10 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
             raise UserError(
                 f"{path.parent}: no folder can be made there. Choose another folder."
             ) from None
+        remove_stale(path.parent)
         try:
             with temporary.open(mode.replace("w", "x"), encoding=encoding) as handle:
+                hold(handle)
                 yield handle
                 handle.flush()
                 os.fsync(handle.fileno())
@@ -181,6 +193,48 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def unfinished(path: Path, mark: str) -> Path:
+    """The name of a file next to `path` that will replace it when it is complete."""
+    return path.parent / f".{path.name}.{mark}{UNFINISHED}"
+
+
+def hold(file: IO) -> None:
+    """Mark an unfinished file as in use, until it is closed or the process ends.
+
+    On a disk without locks, its age alone protects it.
+    """
+    with contextlib.suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove unfinished files that killed processes left in a folder.
+
+    These are older than a day, and no process holds them. A process looks at a folder
+    once.
+    """
+    if folder in _looked_at:
+        return
+    _looked_at.add(folder)
+    for path in folder.glob(f".*{UNFINISHED}"):
+        with contextlib.suppress(OSError):
+            if _is_stale(path):
+                path.unlink()
+
+
+_looked_at: set[Path] = set()
+
+
+def _is_stale(path: Path) -> bool:
+    """Raises OSError if a process holds the file, or the disk has no locks."""
+    state = path.lstat()
+    if not stat.S_ISREG(state.st_mode) or time.time() - state.st_mtime < STALE:
+        return False
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
 
 
 @contextlib.contextmanager
@@ -221,7 +275,7 @@ def remove_unfinished(folder: Path) -> None:
     Nobody else may write to the folder.
     """
     for path in folder.glob(".*"):
-        is_temporary = re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name)
+        is_temporary = re.fullmatch(TEMPORARY, path.name)
         if is_temporary and path.is_file():
             with contextlib.suppress(OSError):
                 path.unlink()

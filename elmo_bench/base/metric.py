@@ -115,7 +115,13 @@ def columns(metric: Counting, counts: Counts) -> np.ndarray:
     """What paired tests sum over items: float64 [items, K]. Raises UserError if a count
     is missing.
     """
-    every = _per_item(metric, counts)
+    # Counts by type are many, and widening all of them takes a gigabyte.
+    needed = {
+        name: values
+        for name, values in counts.items()
+        if not name.startswith(TYPE) or name in metric.summed
+    }
+    every = _per_item(metric, needed)
     return np.stack(
         [_present(every, name) for name in (*metric.summed, ITEMS)], axis=1
     ).astype(np.float64)

@@ -6,6 +6,7 @@ module that opens files and has no reader. The readers of tasks are found throug
 contract instead.
 """
 
+import errno
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,11 @@ from elmo_bench.base.errors import UserError
 # What Git LFS leaves in place of a file.
 POINTER = b"version https://git-lfs.github.com/spec/"
 AGAIN = "Make or download it again."
+# Why the system may refuse to read a file whose bytes are good.
+_REFUSED = (
+    *(errno.EACCES, errno.EPERM, errno.EIO, errno.EAGAIN, errno.ENOLCK, errno.ESTALE),
+    *(errno.EISDIR, errno.EMFILE, errno.ENFILE, errno.EBUSY, errno.ETIMEDOUT),
+)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -50,31 +56,48 @@ def reading(path: str | Path, what: str, advice: str = AGAIN) -> Iterator[None]:
     `what` is what the file should be, such as `a head`. The libraries raise a dozen
     kinds of errors for damaged bytes (h5py alone RuntimeError, KeyError, TypeError,
     AttributeError and more), so all kinds are caught: keep the block to the calls that
-    read. A pipe or a device is refused (see `check_regular`).
+    read. Errors that are not of the bytes, such as a missing permission, are named as
+    what they are. A pipe or a device is refused (see `check_regular`).
     """
     check_regular(path)
     try:
         yield
     except UserError:
+        check_pointer(path)
         raise
     except FileNotFoundError:
         raise UserError(f"{path}: no such file. {advice}".rstrip()) from None
     except Exception as error:
-        if _is_pointer(path):
-            raise UserError(
-                f"{path}: a pointer of Git LFS in place of the file. "
-                "Get the file: git lfs pull"
-            ) from None
+        check_pointer(path)
         why = _reason(error)
-        problem = f"not {what}, or damaged ({why})"
-        raise UserError(f"{path}: {problem}. {advice}".rstrip()) from None
+        problem = _other_problem(error, why) or f"not {what}, or damaged ({why})"
+        if not problem.endswith("."):
+            problem = f"{problem}. {advice}".rstrip()
+        raise UserError(f"{path}: {problem}") from None
 
 
-def _is_pointer(path: str | Path) -> bool:
-    """Whether a file that cannot be read is a pointer of Git LFS."""
+def check_pointer(path: str | Path) -> None:
+    """Raise UserError for a pointer of Git LFS in place of a file."""
+    start = b""
     with suppress(OSError), Path(path).open("rb") as file:
-        return file.read(len(POINTER)) == POINTER
-    return False
+        start = file.read(len(POINTER))
+    if start == POINTER:
+        raise UserError(
+            f"{path}: a pointer of Git LFS in place of the file. "
+            "Get the file: git lfs pull"
+        ) from None
+
+
+def _other_problem(error: Exception, why: str) -> str | None:
+    """What failed, with advice, where it was not the bytes of the file."""
+    if isinstance(error, ImportError):
+        return f"cannot be read without a package that is missing ({why})."
+    is_refused = isinstance(error, OSError) and error.errno in _REFUSED
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return f"does not fit in memory ({why}). Free some, or give a smaller file."
+    if is_refused:
+        return f"cannot be read ({why}). Look at the file and its disk."
+    return None
 
 
 def _reason(error: Exception) -> str:

@@ -8,18 +8,31 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 
-# Why the system may refuse a file that is to be written.
-_REFUSED = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
-    *(errno.EIO, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EBUSY),
-    errno.ENAMETOOLONG,
-)
+_SPACE = "Free some space, or choose another place."
+_PLACE = "Choose another place."
+_IN_THE_WAY = "Move what is there, or choose another place."
+# Why the system may refuse a file that is to be written, and what to do.
+_ADVICE = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: _SPACE,
+    errno.EROFS: _PLACE,
+    errno.EACCES: _PLACE,
+    errno.EPERM: _PLACE,
+    errno.EIO: "Check the disk, or choose another place.",
+    errno.ENOTDIR: "A part of the path is a file. Choose another place.",
+    errno.EEXIST: _IN_THE_WAY,
+    errno.EISDIR: _IN_THE_WAY,
+    errno.ENOTEMPTY: _IN_THE_WAY,
+    errno.EBUSY: "Wait until no program uses it, or choose another place.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+}
 # safetensors and HDF5 keep the system's text alone; without $HOME, so does pathlib.
-_TEXTS = (
-    os.strerror(errno.ENOSPC),
-    os.strerror(errno.EFBIG),
-    "Could not determine home directory",
-)
+_TEXTS = {
+    os.strerror(errno.ENOSPC): _SPACE,
+    os.strerror(errno.EFBIG): _SPACE,
+    "Could not determine home directory": "Set $HOME.",
+}
 
 
 def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
@@ -31,12 +44,10 @@ def refusal(error: BaseException | None, where: str | Path) -> UserError | None:
     while error is not None:
         if type(error).__name__ == "OutOfMemoryError":  # of torch, not imported here
             return _out_of_memory(error)
-        why = _why_refused(error)
-        if why is not None:
-            file = getattr(error, "filename", None) or where
-            return UserError(
-                f"{file}: {why}. Free some space, or choose another place."
-            )
+        why, advice = _why_refused(error)
+        if why:
+            file = _file_of(error) or where
+            return UserError(f"{file}: {why}. {advice}")
         error = _cause(error)
     return None
 
@@ -49,16 +60,22 @@ def _out_of_memory(error: BaseException) -> UserError:
     return UserError(f"{amounts}. {advice}")
 
 
-def _why_refused(error: BaseException) -> str | None:
-    """Why the system refused a file; None for any other error."""
+def _why_refused(error: BaseException) -> tuple[str, str]:
+    """Why the system refused a file, and what to do; ("", "") for any other error."""
     number = getattr(error, "errno", None)
-    if number in _REFUSED:
-        return os.strerror(number)
+    if number in _ADVICE:
+        return os.strerror(number), _ADVICE[number]
     message = str(error)
-    for text in _TEXTS:
+    for text, advice in _TEXTS.items():
         if text in message:
-            return text
-    return None
+            return text, advice
+    return "", ""
+
+
+def _file_of(error: BaseException) -> str | None:
+    """The file that the system named: of two, the one that a file was moved to."""
+    second = getattr(error, "filename2", None)
+    return second or getattr(error, "filename", None)
 
 
 def _cause(error: BaseException) -> BaseException | None:

@@ -1,5 +1,6 @@
 """`elmo-bench cost encoder=glove,elmo`: what frozen encoders cost on this machine."""
 
+import argparse
 import itertools
 import os
 import random
@@ -10,7 +11,9 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig
 
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
@@ -25,172 +28,315 @@ from elmo_bench.reporting.published import processor
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
+if TYPE_CHECKING:
+    from elmo_bench.runner.prepare import Frozen
+
 PASSES = 3  # for each size of batches, each over sentences of its own
 BATCHES = (1, 8, 32, 128)  # sentences a batch
 PASSAGE = 128  # sentences of a pass
 LEAST = 0.25  # seconds: an encoder that is faster reads its passage again
-Sentences = Sequence[Sequence[str]]
+PACKAGES = ("elmo-bench", "torch", "transformers", "numpy")
 COUNTS = Path(__file__).parents[1] / "weights" / "elmo-mini-vocabulary.txt.xz"
-MARKERS, UNKNOWN = ("<S>", "</S>"), "<UNK>"
-SHAPE, SCALE = 3.6, 6.55  # of the gamma distribution: mean SHAPE * SCALE, variance SHAPE * SCALE²
-SHORTEST, LONGEST = 3, 120  # tokens, as in that text
-EPILOG = """Several encoders are separated by commas: encoder=glove,elmo. `run` has the other options: encoder=hf
-encoder.name=FOLDER, suite=paper. device=cuda measures on a GPU. Each encoder has a process. On a CPU it has one thread
-and seconds are processor time. Other work on the machine still slows it: compare encoders of one command."""
+MARKERS = ("<S>", "</S>")
+UNKNOWN = "<UNK>"
+# Of the gamma distribution: mean SHAPE * SCALE, variance SHAPE * SCALE².
+SHAPE = 3.6
+SCALE = 6.55
+# Tokens, as in that text.
+SHORTEST = 3
+LONGEST = 120
+EPILOG = """Several encoders are separated by commas: encoder=glove,elmo. `run` has the
+other options: encoder=hf encoder.name=FOLDER, suite=paper. device=cuda measures on a
+GPU. Each encoder has a process. On a CPU it has one thread and seconds are processor
+time. Other work on the machine still slows it: compare encoders of one command."""
+Sentences = Sequence[Sequence[str]]
+Read = Callable[[Sentences], Any]
 
 
 def main(arguments: list[str]) -> int:
     """Write a file for each encoder and print a table. Returns 0. Raises UserError."""
-    command = parser("cost", EPILOG)
-    command.add_argument("options", nargs="+", metavar="key=value", help="encoder=NAME,NAME and options of encoders")
-    out = "folder of the files (default: %(default)s)"
-    command.add_argument("--out", type=Path, default=Path("results/costs"), help=out)
-    options = command.parse_intermixed_args(arguments)
-    asked, wrong = encoder_options(options.options)
-    if wrong:
-        raise UserError(f"{wrong[0]}: not an option of an encoder. Give encoder=NAME and its options.")
-    given = [f"trainer.{each}" if each.startswith("device=") else each for each in asked]
-    from elmo_bench.reporting.costs import cost_columns, cost_formats
-    from elmo_bench.reporting.tables import lines_of
-
-    runs = [list(each) for product in sweep(given) for each in itertools.product(*product)]
-    for config in (compose("config", each) for each in runs):  # before anything is measured
-        if config.trainer.device not in ("cpu", "cuda"):
-            raise UserError(f"device={config.trainer.device}: no such device. Use cpu or cuda.")
-        if config.encoder.contextual is None and config.encoder.words != "static":
-            raise UserError(f"encoder={config.encoder.name}: has no frozen vectors. Choose another encoder.")
-        if not re.fullmatch(NAME, name := RunSpec.of(config).encoder):
-            raise UserError(f"encoder.name: {name!r:.60} cannot name a file. Use letters, digits, _, -, . and +.")
+    options = _parse(arguments)
+    runs = _runs(options.options)
+    for run in runs:  # before anything is measured
+        _check(compose("config", run))
     costs: list[EncoderCost] = []
     with progress("cost", len(runs)) as meter:
-        for own in runs:
-            costs.append(_apart(own))
-            write_cost(options.out, costs[-1])
+        for run in runs:
+            cost = _in_own_process(run)
+            write_cost(options.out, cost)
+            costs.append(cost)
             meter.advance()
-    formats = cost_formats()
-    body = []
-    for cost, given, line in zip(costs, runs, lines_of(cost_columns(costs)), strict=True):
-        body.append([_named(cost, given, runs), *(column.text(line) for column in formats)])
-    where = f"{processor(costs[0]['environment'])}; {costs[0]['tokens']:,} tokens"
-    print(f"{fitted(['encoder', *(column.heading for column in formats)], body)}\n\n{where}\nwritten to {options.out}")
+    print(_table(costs, runs))
+    where = processor(costs[0]["environment"])
+    print(f"\n{where}; {costs[0]['tokens']:,} tokens\nwritten to {options.out}")
     return 0
 
 
-def _named(cost: EncoderCost, own: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    command = parser("cost", EPILOG)
+    command.add_argument(
+        "options",
+        nargs="+",
+        metavar="key=value",
+        help="encoder=NAME,NAME and options of encoders",
+    )
+    command.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results/costs"),
+        help="folder of the files (default: %(default)s)",
+    )
+    return command.parse_intermixed_args(arguments)
+
+
+def _runs(words: Sequence[str]) -> list[list[str]]:
+    """The options of each encoder. Raises UserError for a word that is no option."""
+    options, wrong = encoder_options(words)
+    if wrong:
+        raise UserError(
+            f"{wrong[0]}: not an option of an encoder. "
+            "Give encoder=NAME and its options."
+        )
+    full_names = []
+    for option in options:
+        is_device = option.startswith("device=")
+        full_names.append(f"trainer.{option}" if is_device else option)
+    runs = []
+    for product in sweep(full_names):
+        for combination in itertools.product(*product):
+            runs.append(list(combination))
+    return runs
+
+
+def _check(config: DictConfig) -> None:
+    """Raise UserError for an encoder that cannot be measured."""
+    device = config.trainer.device
+    if device not in ("cpu", "cuda"):
+        raise UserError(f"device={device}: no such device. Use cpu or cuda.")
+    if config.encoder.contextual is None and config.encoder.words != "static":
+        raise UserError(
+            f"encoder={config.encoder.name}: has no frozen vectors. "
+            "Choose another encoder."
+        )
+    name = RunSpec.of(config).encoder
+    if not re.fullmatch(NAME, name):
+        raise UserError(
+            f"encoder.name: {name!r:.60} cannot name a file. "
+            "Use letters, digits, _, -, . and +."
+        )
+
+
+def _table(costs: Sequence[EncoderCost], runs: Sequence[Sequence[str]]) -> str:
+    from elmo_bench.reporting.costs import cost_columns, cost_formats
+    from elmo_bench.reporting.rows import lines_of
+
+    formats = cost_formats()
+    lines = lines_of(cost_columns(costs))
+    body = []
+    for cost, run, line in zip(costs, runs, lines, strict=True):
+        cells = [column.text(line) for column in formats]
+        body.append([_named(cost, run, runs), *cells])
+    header = ["encoder", *(column.heading for column in formats)]
+    return fitted(header, body)
+
+
+def _named(cost: EncoderCost, run: Sequence[str], runs: Sequence[Sequence[str]]) -> str:
     """The encoder and its options that not all measurements have."""
-    differs = [each for each in own if not all(each in other for other in runs) and not each.startswith("encoder=")]
-    return ", ".join([cost["encoder"], *differs])
+    different = []
+    for option in run:
+        in_all_runs = all(option in other for other in runs)
+        if not in_all_runs and not option.startswith("encoder="):
+            different.append(option)
+    return ", ".join([cost["encoder"], *different])
 
 
-def _apart(options: Sequence[str]) -> EncoderCost:
-    """`measure` in a process of its own. Raises UserError."""
+def _in_own_process(options: Sequence[str]) -> EncoderCost:
+    """`measure` in a new process. Raises UserError."""
     os.environ["OMP_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         try:
             return pool.submit(measure, options, include.folders).result()
         except BrokenProcessPool:
-            raise UserError(f"{' '.join(options)}: the measuring process was ended. Is there enough memory?") from None
+            raise UserError(
+                f"{' '.join(options)}: the measuring process was ended. "
+                "Is there enough memory?"
+            ) from None
 
 
 def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost:
-    """Load the encoder and read sentences as a head would, on one thread. Raises UserError.
+    """Load the encoder and read sentences as a head would, on one thread.
 
-    Call it once in a process: a second call would find libraries imported and memory taken. Seconds are of processor
-    time on a CPU, since other work on the machine does not change them, and of wall time on a GPU. `folders`: included.
+    Call it once in a process: a second call would find libraries imported and memory
+    taken. Seconds are of processor time on a CPU, since other work on the machine does
+    not change them, and of wall time on a GPU. Raises UserError.
+
+    folders: included.
     """
     import torch
 
-    from elmo_bench.base.machine import peak_memory, resident_memory
-    from elmo_bench.encoders.embedder import StaticWords
-    from elmo_bench.encoders.static import numbers_of, path_of
+    from elmo_bench.base.machine import resident_memory
     from elmo_bench.runner.prepare import load_frozen
 
     for folder in folders:
         include.include(folder)
     passages = 1 + PASSES * len(BATCHES)  # the first warms up
-    config, sentences = compose("config", options), sample_sentences(PASSAGE * passages)
-    spec, setup = RunSpec.of(config), Setup.of(config)
-    on_gpu = setup.device == "cuda"
-    if on_gpu and not torch.cuda.is_available():
-        raise UserError("device=cuda: no CUDA device here. Use device=cpu.")
+    config = compose("config", options)
+    sentences = sample_sentences(PASSAGE * passages)
+    spec = RunSpec.of(config)
+    setup = Setup.of(config)
+    seconds = _clock(setup.device)
     torch.set_num_threads(1)
-
-    def seconds() -> float:
-        if on_gpu:
-            torch.cuda.synchronize()  # after everything that was asked of it
-        return time.perf_counter() if on_gpu else time.process_time()
-
-    before, start = resident_memory(os.getpid()), seconds()
-    frozen = load_frozen(spec, setup, {word for sentence in sentences for word in sentence})
-    words = frozen.vectors and StaticWords(frozen.vectors, (), repeated=0, trainable=False).to(setup.device)
+    before = resident_memory(os.getpid())
+    start = seconds()
+    frozen = load_frozen(spec, setup, set(itertools.chain.from_iterable(sentences)))
+    read = _reader(frozen, setup.device)
     loaded = seconds() - start
-
-    @torch.inference_mode()
-    def read(batch: Sentences) -> None:
-        """Make everything that a head sees of a batch, on the device."""
-        for encoder in frozen.encoders.values():
-            encoder.encode(batch)
-        if words:
-            rows = [torch.tensor([words.index(word) for word in sentence]) for sentence in batch]
-            words(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(setup.device))  # BTD
-
     rates: dict[int, list[float]] = {size: [] for size in BATCHES}
     _rate(read, sentences[::passages], PASSAGE, seconds)
-    for at, size in enumerate(BATCHES * PASSES, 1):
-        rates[size].append(_rate(read, sentences[at::passages], size, seconds))
-    peak = torch.cuda.max_memory_allocated() if on_gpu else max(0, peak_memory() - before)
-    parameters = sum(encoder.parameters for encoder in frozen.encoders.values())
-    if config.encoder.words == "static":
-        parameters += numbers_of(path_of(config.encoder.vectors))
+    for number, size in enumerate(BATCHES * PASSES, start=1):
+        rate = _rate(read, sentences[number::passages], size, seconds)
+        rates[size].append(rate)
+    peak = _peak_memory(setup.device, before)
+    contents = frozen.contents.items()
     return {
         "schema": 2,
         "encoder": spec.encoder,
         "settings": encoder_part(spec.settings),
-        "contents": {key: value for key, value in frozen.contents.items() if key != "width"},
-        "environment": {
-            **environment(("elmo-bench", "torch", "transformers", "numpy")),  # type: ignore[typeddict-item]
-            "device": torch.cuda.get_device_name() if on_gpu else "cpu",
-            "threads": 1,
-            "precision": "32-true",
-            "kernels": kernels_used(),
-        },
+        "contents": {name: value for name, value in contents if name != "width"},
+        "environment": _environment(setup.device),
         "text": digest([list(sentence) for sentence in sentences])[:12],
         "tokens": sum(map(len, sentences)),
-        "tokens_per_second": {str(size): own for size, own in rates.items()},  # type: ignore[typeddict-item]
+        "tokens_per_second": {str(size): rates[size] for size in BATCHES},  # type: ignore[typeddict-item]
         "load_seconds": round(loaded, 3),
         "memory_mib": round(peak / 2**20, 1),
-        "parameters": parameters,
+        "parameters": _parameters(frozen, config),
         "created": now(),
     }
 
 
-def sample_sentences(count: int) -> list[list[str]]:
-    """The first `count` tokenised sentences, the same everywhere: words as frequent as in Wikipedia.
+def _clock(device: str) -> Callable[[], float]:
+    """Seconds of processor time, or of wall time of a GPU.
 
-    What an encoder costs depends on the lengths of sentences and words and on how soon words come again, and not on
-    what is said. The word counts come from the text that the shipped weights read. A word that is not among the 50,000
-    most frequent ones becomes two of them with a hyphen. Lengths follow a gamma distribution with the mean and the
-    standard deviation of the sentences of held-out Wikipedia articles, 23.7 and 12.5 tokens.
+    Raises UserError if there is no such device.
     """
-    counts = (line.split("\t") for _, line in read_lines(COUNTS))
-    weights = {word: int(number) for word, number in counts if word not in MARKERS}
-    words, totals = list(weights), list(itertools.accumulate(weights.values()))
+    import torch
+
+    if device != "cuda":
+        return time.process_time
+    if not torch.cuda.is_available():
+        raise UserError("device=cuda: no CUDA device here. Use device=cpu.")
+
+    def seconds() -> float:
+        torch.cuda.synchronize()  # after everything that was asked of it
+        return time.perf_counter()
+
+    return seconds
+
+
+def _reader(frozen: "Frozen", device: str) -> Read:
+    """Makes everything that a head sees of a batch, on the device."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    from elmo_bench.encoders.embedder import StaticWords
+
+    words = None
+    if frozen.vectors:
+        words = StaticWords(frozen.vectors, (), repeated=0, trainable=False)
+        words = words.to(device)
+
+    @torch.inference_mode()
+    def read(batch: Sentences) -> None:
+        for encoder in frozen.encoders.values():
+            encoder.encode(batch)
+        if words:
+            rows = []
+            for sentence in batch:
+                rows.append(torch.tensor([words.index(word) for word in sentence]))
+            words(pad_sequence(rows, batch_first=True).to(device))  # [B, T, D]
+
+    return read
+
+
+def _peak_memory(device: str, before: int) -> int:
+    """Bytes: of a GPU's memory, or of this process beyond what it had before."""
+    import torch
+
+    from elmo_bench.base.machine import peak_memory
+
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated()
+    return max(0, peak_memory() - before)
+
+
+def _environment(device: str) -> Any:
+    import torch
+
+    return {
+        **environment(PACKAGES),
+        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+        "threads": 1,
+        "precision": "32-true",
+        "kernels": kernels_used(),
+    }
+
+
+def _parameters(frozen: "Frozen", config: DictConfig) -> int:
+    """How many numbers the encoders and the whole file of static vectors have."""
+    from elmo_bench.encoders.static import numbers_of, path_of
+
+    parameters = sum(encoder.parameters for encoder in frozen.encoders.values())
+    if config.encoder.words == "static":
+        parameters += numbers_of(path_of(config.encoder.vectors))
+    return parameters
+
+
+def sample_sentences(count: int) -> list[list[str]]:
+    """The first `count` tokenised sentences, the same everywhere.
+
+    Words are as frequent as in Wikipedia. What an encoder costs depends on the lengths
+    of sentences and words and on how soon words come again, and not on what is said.
+    The word counts come from the text that the shipped weights read. A word that is not
+    among the 50,000 most frequent ones becomes two of them with a hyphen. Lengths
+    follow a gamma distribution with the mean and the standard deviation of the
+    sentences of held-out Wikipedia articles, 23.7 and 12.5 tokens.
+    """
+    weights = _word_counts()
+    words = list(weights)
+    totals = list(itertools.accumulate(weights.values()))
     rng = random.Random(0)
 
     def word() -> str:
         [drawn] = rng.choices(words, cum_weights=totals)
         return drawn if drawn != UNKNOWN else f"{word()}-{word()}"
 
-    lengths = (round(rng.gammavariate(SHAPE, SCALE)) for _ in range(count))
-    return [[word() for _ in range(min(max(length, SHORTEST), LONGEST))] for length in lengths]
+    sentences = []
+    for _ in range(count):
+        length = round(rng.gammavariate(SHAPE, SCALE))
+        length = min(max(length, SHORTEST), LONGEST)
+        sentences.append([word() for _ in range(length)])
+    return sentences
 
 
-def _rate(read: Callable[[Sentences], Any], sentences: Sentences, size: int, seconds: Callable[[], float]) -> float:
+def _word_counts() -> dict[str, int]:
+    counts = {}
+    for _, line in read_lines(COUNTS):
+        word, number = line.split("\t")
+        if word not in MARKERS:
+            counts[word] = int(number)
+    return counts
+
+
+def _rate(
+    read: Read, sentences: Sentences, size: int, seconds: Callable[[], float]
+) -> float:
     """Tokens a second."""
-    tokens, start = 0, seconds()
+    tokens = 0
+    start = seconds()
     while True:
         for first in range(0, len(sentences), size):
             read(sentences[first : first + size])
         tokens += sum(map(len, sentences))
-        if (taken := seconds() - start) >= LEAST:
+        taken = seconds() - start
+        if taken >= LEAST:
             return round(tokens / taken, 1)

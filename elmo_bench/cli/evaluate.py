@@ -1,9 +1,12 @@
-"""`elmo-bench evaluate weights=mini corpus=heldout.txt.xz`: held-out perplexity of a biLM.
+"""`elmo-bench evaluate weights=mini corpus=heldout.txt.xz`: perplexity of a biLM.
 
 Options are in elmo_bench/pretraining/conf/evaluate.yaml.
 """
 
 import json
+from typing import Any
+
+from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.machine import choose_threads
@@ -11,7 +14,8 @@ from elmo_bench.pretraining import CONF
 from elmo_bench.spec.config import compose
 
 TEXT = """\
-{weights} on {corpus}: {sentences:,} sentences, {targets:,} targets in each direction, softmax of {words:,} words
+{weights} on {corpus}: {sentences:,} sentences, {targets:,} targets in each direction, \
+softmax of {words:,} words
             all targets   without <UNK>
 forward   {forward:13.2f}   {forward_without_unknown:13.2f}
 backward  {backward:13.2f}   {backward_without_unknown:13.2f}
@@ -20,10 +24,18 @@ average   {average:13.2f}   {average_without_unknown:13.2f}
 
 
 def main(arguments: list[str]) -> int:
-    """Compose the options, measure, and print a block of text or a line of JSON. Raises UserError."""
+    """Print the perplexities as a block of text or a line of JSON. Raises UserError."""
     config = compose("evaluate", arguments, folder=CONF)
     if config.format not in ("text", "json"):
         raise UserError(f"format={config.format}: choose text or json")
+    figures = _measured(config)
+    text = json.dumps(figures) if config.format == "json" else TEXT.format_map(figures)
+    print(text)
+    return 0
+
+
+def _measured(config: DictConfig) -> dict[str, Any]:
+    """The perplexities, and which weights read which files."""
     import torch
 
     from elmo_bench.elmo.frozen import device_named
@@ -34,7 +46,9 @@ def main(arguments: list[str]) -> int:
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))
     corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
     model, vocabulary = load_language_model(str(config.weights))
-    figures = perplexity(model, encode(corpus, vocabulary), device=config.device)
-    said = {"weights": redacted(str(config.weights)), "corpus": ", ".join(map(str, corpus.files)), **figures}
-    print(json.dumps(said) if config.format == "json" else TEXT.format_map(said))
-    return 0
+    sentences = encode(corpus, vocabulary)
+    return {
+        "weights": redacted(str(config.weights)),
+        "corpus": ", ".join(map(str, corpus.files)),
+        **perplexity(model, sentences, device=config.device),
+    }

@@ -1,6 +1,7 @@
-"""`elmo-bench finetune weights=mini corpus='text/*.txt' out=my-elmo`: train weights further on your text.
+"""`elmo-bench finetune weights=mini corpus='text/*.txt' out=my-elmo`.
 
-Options are in elmo_bench/pretraining/conf/finetune.yaml. `elmo-bench texts` writes the text of a task.
+It trains weights further on your text. Options are in
+elmo_bench/pretraining/conf/finetune.yaml. `elmo-bench texts` writes the text of a task.
 """
 
 from functools import partial

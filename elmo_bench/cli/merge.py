@@ -1,32 +1,72 @@
 """`elmo-bench merge LEDGER`: add the runs of a ledger that was made elsewhere."""
 
+import argparse
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
-from elmo_bench.ledger.merge import merge
+from elmo_bench.ledger.merge import Merged, merge
 from elmo_bench.spec.names import metric_of
 
 
 def main(arguments: list[str]) -> int:
-    """Merge and print what was done. The exit code is 1 if a file was skipped, or if scores are in conflict.
+    """Merge and print a summary.
 
-    Raises UserError if the ledger does not exist.
+    The exit code is 1 if a file was skipped, or if scores are in conflict. Raises
+    UserError if the ledger does not exist.
     """
-    add = (command := parser("merge", "Its outcomes and heads are added too.")).add_argument
-    add("source", type=Path, metavar="LEDGER", help="the ledger to read; it is not changed")
-    into = Path("results/runs")
-    add("--into", type=Path, default=into, metavar="LEDGER", help="ledger to add to (default: %(default)s)")
-    options = command.parse_args(arguments)
-    if not options.source.is_dir():
-        raise UserError(f"{options.source}: no such folder. Give the folder of a ledger.")
-    if options.source.resolve() == options.into.resolve():
-        raise UserError(f"{options.source}: the same ledger as --into. Give two different ones.")
-    merged = merge(options.source, options.into, metric_of)
+    options = _parse(arguments)
+    _check(options.source, options.into)
+    merged = _merge(options.source, options.into)
     if not any(vars(merged).values()):
-        raise UserError(f"{options.source}: no run in it. Give the folder of a ledger, such as results/runs.")
+        raise UserError(
+            f"{options.source}: no run in it. "
+            "Give the folder of a ledger, such as results/runs."
+        )
     print_problems("merge", [*merged.conflicts, *merged.problems])
-    said = f"{len(merged.added)} records added, {len(merged.present)} were present"
-    print(f"{options.into}: {said}; {len(merged.conflicts)} conflicts, {len(merged.problems)} skipped")
+    print(
+        f"{options.into}: {len(merged.added)} records added, "
+        f"{len(merged.present)} were present; "
+        f"{len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
+    )
     return int(bool(merged.problems or merged.conflicts))
+
+
+def _merge(source: Path, into: Path) -> Merged:
+    try:
+        return merge(source, into, metric_of)
+    except FileNotFoundError as error:  # a folder that cannot be made, as below /proc
+        path = error.filename or into
+        raise UserError(
+            f"--into {into}: {path} cannot be made ({error.strerror}). "
+            "Choose another folder."
+        ) from None
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    command = parser("merge", "Its outcomes and heads are added too.")
+    command.add_argument(
+        "source",
+        type=Path,
+        metavar="LEDGER",
+        help="the ledger to read; it is not changed",
+    )
+    command.add_argument(
+        "--into",
+        type=Path,
+        default=Path("results/runs"),
+        metavar="LEDGER",
+        help="ledger to add to (default: %(default)s)",
+    )
+    return command.parse_args(arguments)
+
+
+def _check(source: Path, into: Path) -> None:
+    """Raise UserError for a ledger that is missing, and for the same one twice."""
+    if not source.is_dir():
+        raise UserError(f"{source}: no such folder. Give the folder of a ledger.")
+    if source.resolve() == into.resolve():
+        raise UserError(
+            f"{source}: the same ledger as --into. Give two different ones."
+        )

@@ -1,8 +1,12 @@
-"""`elmo-bench neighbours bank --in "the river bank ." text.txt`: the tokens nearest to a word in context."""
+"""`elmo-bench neighbours bank --in "the river bank ." text.txt`.
 
-from collections.abc import Callable, Iterator
+It lists the tokens nearest to a word in context.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
@@ -10,33 +14,35 @@ from elmo_bench.cli import encoder_options, parser
 from elmo_bench.text.columns import tokens_of, unescaped
 
 if TYPE_CHECKING:
-    from elmo_bench.encoders.nearest import Encode
+    from elmo_bench.encoders.nearest import Encode, Near
+    from elmo_bench.spec.run_spec import RunSpec, Setup
 
 AROUND = 8  # words shown on each side
-EPILOG = """Any encoder of conf/encoder, with its options as `run` takes them: encoder=glove, encoder=hf
-encoder.name=FOLDER. An encoder with static vectors and layers shows its layers. The text is a stream: memory does not
-grow with it (static vectors read it twice, and keep its distinct words)."""
+EPILOG = """Any encoder of conf/encoder, with its options as `run` takes them:
+encoder=glove, encoder=hf encoder.name=FOLDER. An encoder with static vectors and layers
+shows its layers. The text is a stream: memory does not grow with it (static vectors
+read it twice, and keep its distinct words)."""
+Words = Callable[[], set[str]]
+
+
+class _Reader(NamedTuple):
+    """An encoder to search with."""
+
+    encode: "Encode"  # vectors of sentences
+    title: str
+    is_static: bool  # whether a word has one vector in any sentence
 
 
 def main(arguments: list[str]) -> int:
-    """Print the nearest tokens by cosine, one a line, between the words around them. Raises UserError."""
-    add = (command := parser("neighbours", EPILOG)).add_argument
-    about = "files or patterns: .txt, .gz, .xz, a tokenised sentence a line; and encoder=NAME (elmo_only)"
-    add("word", help="a token of the sentence; if it occurs twice, the first one is meant")
-    add("--in", dest="sentence", required=True, metavar="SENTENCE", help="tokens, separated by spaces")
-    add("texts", nargs="+", metavar="TEXT", help=about)
-    add("--layer", type=int, help="from 0, the lowest (default: the top layer that a head sees)")
-    add("--show", type=int, default=10, help="how many (default: %(default)s)")
-    add("--same-word", action="store_true", help="only occurrences of WORD, in any case: much faster")
-    given = command.parse_intermixed_args(arguments)
-    options, files = encoder_options(given.texts)
-    sentence, wanted = tokens_of(given.sentence), unescaped(given.word)
-    if not files:
-        raise UserError("no text to search. Give a file, one tokenised sentence a line.")
-    if given.show < 1:
-        raise UserError(f"--show {given.show}: too few. Give 1 or more.")
-    if wanted not in sentence:
-        raise UserError(f"--in: no token of the sentence is {given.word!a}. Put spaces between its tokens.")
+    """Print the nearest tokens by cosine, one a line, between the words around them.
+
+    Raises UserError.
+    """
+    options = _parse(arguments)
+    encoder, files = encoder_options(options.texts)
+    sentence = tokens_of(options.sentence)
+    word = unescaped(options.word)
+    _check(options, files, sentence, word)
 
     # Imported here, so that --help and wrong options do not wait for torch.
     from elmo_bench.base.machine import choose_threads, use_threads
@@ -48,58 +54,167 @@ def main(arguments: list[str]) -> int:
     def texts() -> Iterator[list[str]]:
         return chain.from_iterable(map(corpus.sentences, corpus.files))
 
-    encode, said, static = _encoder(options, given.layer, lambda: {*sentence, *chain.from_iterable(texts())})
-    with progress("neighbours") as meter, use_threads(choose_threads(None, "neighbours")):
-        near_ones = nearest(
-            encode,
+    def all_words() -> set[str]:
+        return {*sentence, *chain.from_iterable(texts())}
+
+    reader = _reader(encoder, options.layer, all_words)
+    threads = choose_threads(None, "neighbours")
+    with progress("neighbours") as meter, use_threads(threads):
+        found = nearest(
+            reader.encode,
             texts(),
             sentence,
-            sentence.index(wanted),
-            show=given.show,
-            only=wanted if given.same_word else None,
-            each_word_once=static,
+            sentence.index(word),
+            show=options.show,
+            only=word if options.same_word else None,
+            each_word_once=reader.is_static,
             seen=lambda count: meter.advance(steps=count),
         )
-    print(f"{given.sentence}    ({said})")
-    for near in near_ones:
-        left, right = near.sentence[: near.position], near.sentence[near.position + 1 :]
-        before = " ".join((["…"] if len(left) > AROUND else []) + list(left[-AROUND:]))
-        after = " ".join(list(right[:AROUND]) + (["…"] if len(right) > AROUND else []))
-        print(f"{near.cosine:6.3f}  {before} [{near.word}] {after}".rstrip())
-    if not near_ones:
-        print("nothing found: the word, or every token of the text to compare with, has no vector")
+    print(f"{options.sentence}    ({reader.title})")
+    _print(found)
     return 0
 
 
-def _encoder(given: list[str], layer: int | None, words: Callable[[], set[str]]) -> "tuple[Encode, str, bool]":
-    """(vectors of sentences, what they are, whether a word has one vector in any sentence). Raises UserError.
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    command = parser("neighbours", EPILOG)
+    add = command.add_argument
+    add(
+        "word",
+        help="a token of the sentence; if it occurs twice, the first one is meant",
+    )
+    add(
+        "--in",
+        dest="sentence",
+        required=True,
+        metavar="SENTENCE",
+        help="tokens, separated by spaces",
+    )
+    add(
+        "texts",
+        nargs="+",
+        metavar="TEXT",
+        help="files or patterns: .txt, .gz, .xz, a tokenised sentence a line; "
+        "and encoder=NAME (elmo_only)",
+    )
+    add(
+        "--layer",
+        type=int,
+        help="from 0, the lowest (default: the top layer that a head sees)",
+    )
+    add("--show", type=int, default=10, help="how many (default: %(default)s)")
+    add(
+        "--same-word",
+        action="store_true",
+        help="only occurrences of WORD, in any case: much faster",
+    )
+    return command.parse_intermixed_args(arguments)
 
-    words: gives every word that will be read; static vectors, and encoders that read some, need to know them.
+
+def _check(
+    options: argparse.Namespace,
+    files: Sequence[str],
+    sentence: Sequence[str],
+    word: str,
+) -> None:
+    """Raise UserError for options that need no encoder to be refused."""
+    if not files:
+        raise UserError(
+            "no text to search. Give a file, one tokenised sentence a line."
+        )
+    if options.show < 1:
+        raise UserError(f"--show {options.show}: too few. Give 1 or more.")
+    if word not in sentence:
+        raise UserError(
+            f"--in: no token of the sentence is {options.word!a}. "
+            "Put spaces between its tokens."
+        )
+
+
+def _print(found: "Sequence[Near]") -> None:
+    for near in found:
+        left = list(near.sentence[: near.position])
+        right = list(near.sentence[near.position + 1 :])
+        before = left[-AROUND:]
+        after = right[:AROUND]
+        if len(left) > AROUND:
+            before.insert(0, "…")
+        if len(right) > AROUND:
+            after.append("…")
+        line = f"{' '.join(before)} [{near.word}] {' '.join(after)}"
+        print(f"{near.cosine:6.3f}  {line}".rstrip())
+    if not found:
+        print(
+            "nothing found: the word, or every token of the text to compare with, "
+            "has no vector"
+        )
+
+
+def _reader(options: Sequence[str], layer: int | None, words: Words) -> _Reader:
+    """The encoder of these options, at this layer. Raises UserError.
+
+    words: gives every word that will be read; static vectors, and encoders that read
+    some, need to know them.
     """
-    from elmo_bench.encoders.nearest import static_encode
-    from elmo_bench.encoders.static import load_static
-    from elmo_bench.spec.names import load_encoder
     from elmo_bench.spec.run_spec import described
 
-    usual = [] if any(each.startswith("encoder=") for each in given) else ["encoder=elmo_only"]
-    spec, setup = described(*usual, *given)
-    where = f"encoder={spec.encoder}"
+    is_named = any(option.startswith("encoder=") for option in options)
+    usual = [] if is_named else ["encoder=elmo_only"]
+    spec, setup = described(*usual, *options)
     if not setup.encoders:
-        if spec.settings["encoder.words"] != "static":
-            raise UserError(f"{where}: has no frozen vectors. Choose another encoder.")
-        if layer is not None:
-            raise UserError(f"--layer {layer}: {where} has no layers. Remove the option.")
-        table = load_static(str(setup.vectors), words())
-        return static_encode(table), f"{spec.encoder}, {setup.vectors}", True
+        return _static_reader(spec, setup, layer, words)
     if len(setup.encoders) > 1:
-        raise UserError(f"{where}: a stack of {', '.join(setup.encoders)}, each with layers. Choose one of them.")
+        parts = ", ".join(setup.encoders)
+        raise UserError(
+            f"encoder={spec.encoder}: a stack of {parts}, each with layers. "
+            "Choose one of them."
+        )
+    return _layer_reader(spec, setup, layer, words)
+
+
+def _static_reader(
+    spec: "RunSpec", setup: "Setup", layer: int | None, words: Words
+) -> _Reader:
+    from elmo_bench.encoders.nearest import static_encode
+    from elmo_bench.encoders.static import load_static
+
+    where = f"encoder={spec.encoder}"
+    if spec.settings["encoder.words"] != "static":
+        raise UserError(f"{where}: has no frozen vectors. Choose another encoder.")
+    if layer is not None:
+        raise UserError(f"--layer {layer}: {where} has no layers. Remove the option.")
+    table = load_static(str(setup.vectors), words())
+    title = f"{spec.encoder}, {setup.vectors}"
+    return _Reader(static_encode(table), title, is_static=True)
+
+
+def _layer_reader(
+    spec: "RunSpec", setup: "Setup", layer: int | None, words: Words
+) -> _Reader:
+    from elmo_bench.spec.names import load_encoder
+
     [options] = setup.encoders.values()
     encoder: Any = load_encoder(**options)
-    if expect := getattr(encoder, "expect", None):
+    expect = getattr(encoder, "expect", None)
+    if expect:
         expect(words())
-    mixed = {"first": 0, "layer": spec.settings.get("mix.layer")}.get(str(spec.settings.get("mix")), encoder.layers - 1)
-    chosen = mixed if layer is None else layer
+    chosen = _usual_layer(spec, encoder.layers) if layer is None else layer
     if chosen not in range(encoder.layers):
-        raise UserError(f"--layer {layer}: {where} has none. Give a number from 0 to {encoder.layers - 1}.")
-    encode: Encode = lambda sentences: [layers[chosen].cpu() for layers in encoder.encode(sentences)]  # noqa: E731
-    return encode, f"{spec.encoder}, layer {chosen}", False
+        raise UserError(
+            f"--layer {layer}: encoder={spec.encoder} has none. "
+            f"Give a number from 0 to {encoder.layers - 1}."
+        )
+
+    def encode(sentences: Any) -> Any:
+        return [layers[chosen].cpu() for layers in encoder.encode(sentences)]
+
+    return _Reader(encode, f"{spec.encoder}, layer {chosen}", is_static=False)
+
+
+def _usual_layer(spec: "RunSpec", layers: int) -> Any:
+    """The layer that a head sees, of a mix of several the top one."""
+    mix = spec.settings.get("mix")
+    if mix == "first":
+        return 0
+    if mix == "layer":
+        return spec.settings.get("mix.layer")
+    return layers - 1

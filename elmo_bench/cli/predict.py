@@ -1,17 +1,60 @@
 """`elmo-bench predict RECORD FILE OUT`: a trained head on new text."""
 
+import argparse
 from pathlib import Path
 
 from elmo_bench.cli import parser
+from elmo_bench.cli.inputs import check_file, record_in
 
 
 def main(arguments: list[str]) -> int:
-    """Predict a file in the task's native format and print where the predictions are. Raises UserError."""
-    add = (command := parser("predict")).add_argument
-    add("record", type=Path, help="seed<k>.json of a run, next to the folder with its head")
-    add("file", type=Path, help="text in the format of the task's card; gold may be missing")
-    add("out", type=Path, help="where to write the predictions, in the official format")
-    add("--weights", help="of the encoder, if not published ones; of a stack PART=WEIGHTS,…")
+    """Predict a file in the task's native format and print where the predictions are.
+
+    Raises UserError.
+    """
+    options = _parse(arguments)
+    record_in(options.record)
+    check_file(options.file)
+
+    # Imported here, so that --help does not wait for torch.
+    from elmo_bench.runner.predict import predict
+    from elmo_bench.training.quiet import quiet
+
+    with quiet():
+        count = predict(
+            options.record,
+            options.file,
+            options.out,
+            *options.columns,
+            weights=options.weights,
+            vectors=options.vectors,
+        )
+    print(f"{options.out}: {count:,} examples")
+    return 0
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    command = parser("predict")
+    add = command.add_argument
+    add(
+        "record",
+        type=Path,
+        help="seed<k>.json of a run, next to the folder with its head",
+    )
+    add(
+        "file",
+        type=Path,
+        help="text in the format of the task's card; gold may be missing",
+    )
+    add(
+        "out",
+        type=Path,
+        help="where to write the predictions, in the official format",
+    )
+    add(
+        "--weights",
+        help="of the encoder, if not published ones; of a stack PART=WEIGHTS,…",
+    )
     add("--vectors", help="the static vectors, if not published ones")
     add(
         "columns",
@@ -20,12 +63,4 @@ def main(arguments: list[str]) -> int:
         metavar="data.text=COLUMN",
         help="of your own data, where the file calls them otherwise",
     )
-    given = command.parse_intermixed_args(arguments)
-    from elmo_bench.runner.predict import predict  # imports torch; --help should not wait for it
-    from elmo_bench.training.quiet import quiet
-
-    with quiet():
-        files = given.record, given.file, given.out
-        count = predict(*files, *given.columns, weights=given.weights, vectors=given.vectors)
-    print(f"{given.out}: {count:,} examples")
-    return 0
+    return command.parse_intermixed_args(arguments)

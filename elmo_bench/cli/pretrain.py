@@ -3,7 +3,8 @@
 Options are in elmo_bench/pretraining/conf/pretrain.yaml.
 """
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from elmo_bench.cli.evaluate import TEXT
 from elmo_bench.pretraining import CONF
@@ -18,38 +19,88 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str], command: str = "pretrain") -> int:
-    """Compose elmo_bench/pretraining/conf/<command>.yaml with key=value options and train."""
+    """Train with elmo_bench/pretraining/conf/<command>.yaml and key=value options."""
     config = compose(command, arguments, folder=CONF)
-    from elmo_bench.pretraining import trainer  # with torch; wrong options should not wait for it
+
+    # Imported here, so that wrong options do not wait for torch.
+    from elmo_bench.pretraining import trainer
 
     with trainer.alone(config):
-        finish(*getattr(trainer, command)(config), command=command, arguments=arguments)
+        trained = getattr(trainer, command)(config)
+        finish(*trained, command=command, arguments=arguments)
     return 0
 
 
 def finish(
-    training: "Training", heldout: "Encoded | None", before: "Perplexity | None" = None, *,
-    command: str, arguments: list[str],
-) -> None:  # fmt: skip
-    """Write the folder, measure the held-out text with what was written, and print both and the option that uses it."""
-    from elmo_bench.pretraining.encode import shard_files
-    from elmo_bench.pretraining.loop import device_of
-    from elmo_bench.pretraining.network import load_language_model, perplexity
+    training: "Training",
+    heldout: "Encoded | None",
+    before: "Perplexity | None" = None,
+    *,
+    command: str,
+    arguments: list[str],
+) -> None:
+    """Write the folder, and print its perplexity and the commands that use it.
+
+    The perplexity is measured with what was written.
+    """
     from elmo_bench.pretraining.trainer import save_trained
 
     out = save_trained(training, command=command, arguments=arguments)
     if heldout:
-        model, _ = load_language_model(str(out))
-        after = perplexity(model, heldout, device=device_of(training.config))
-        figures = {" before": before, " after": after} if before else {"": after}
-        corpus = ", ".join(file.name for file in shard_files(training.config.heldout))
-        seen = f" ({heldout.repeated:,} of its sentences are in the training text)" * bool(heldout.repeated)
-        measured = {f"{corpus}{seen}{name}": each for name, each in figures.items()}
+        figures = _figures(training, heldout, out, before)
+        corpus = _names_of(training.config.heldout)
+        text = f"{corpus}{_repeated(heldout)}"
+        measured = {f"{text}{when}": figure for when, figure in figures.items()}
         save_trained(training, command=command, arguments=arguments, measured=measured)
-        print(*(TEXT.format(weights=f"{out}{name}", corpus=corpus, **each) for name, each in figures.items()), sep="\n")
+        for when, figure in figures.items():
+            print(TEXT.format(weights=f"{out}{when}", corpus=corpus, **figure))
     else:
         print("perplexity: not measured without heldout=")
-    name = out.resolve().name
-    both = ["sweep", "task=ner", "encoder=elmo", f"encoder.weights=mini,{spelled(str(out))}", "seed=0,1,2"]
-    compared = ["compare", "elmo", "--encoder", "elmo", f"encoder.weights={spelled(name)}"]
-    print(*next_lines([(both, "it and the weights that ship"), (compared, "is it better or worse?")]), sep="\n")
+    _print_next(out)
+
+
+def _figures(
+    training: "Training",
+    heldout: "Encoded",
+    out: Path,
+    before: "Perplexity | None",
+) -> "dict[str, Perplexity]":
+    """The perplexity of the weights in `out`, by what to say behind their name.
+
+    before: the perplexity of the weights that training began with.
+    """
+    from elmo_bench.pretraining.loop import device_of
+    from elmo_bench.pretraining.network import load_language_model, perplexity
+
+    model, _ = load_language_model(str(out))
+    after = perplexity(model, heldout, device=device_of(training.config))
+    if before is None:
+        return {"": after}
+    return {" before": before, " after": after}
+
+
+def _names_of(corpus: Any) -> str:
+    from elmo_bench.pretraining.encode import shard_files
+
+    return ", ".join(file.name for file in shard_files(corpus))
+
+
+def _repeated(heldout: "Encoded") -> str:
+    """How much of the held-out text was trained on, if any was."""
+    if not heldout.repeated:
+        return ""
+    return f" ({heldout.repeated:,} of its sentences are in the training text)"
+
+
+def _print_next(out: Path) -> None:
+    """Print commands that compare the new weights with those that ship."""
+    weights = f"encoder.weights=mini,{spelled(str(out))}"
+    sweep = ["sweep", "task=ner", "encoder=elmo", weights, "seed=0,1,2"]
+    name = spelled(out.resolve().name)
+    compare = ["compare", "elmo", "--encoder", "elmo", f"encoder.weights={name}"]
+    commands = [
+        (sweep, "it and the weights that ship"),
+        (compare, "is it better or worse?"),
+    ]
+    for line in next_lines(commands):
+        print(line)

@@ -1,4 +1,7 @@
-"""`elmo-bench run task=ner encoder=elmo`: one run. `elmo-bench sweep …`, or `run -m …`: a sweep."""
+"""`elmo-bench run task=ner encoder=elmo`: one run.
+
+`elmo-bench sweep …`, or `run -m …`: a sweep.
+"""
 
 import argparse
 import shutil
@@ -10,56 +13,84 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.progress import console
+from elmo_bench.cli import Parser
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
 from elmo_bench.reporting.console import already, ending, outcome
+from elmo_bench.runner.first_look import check_own_files
 from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import CONF, choices, compose, one_run
 
 
 def main(arguments: list[str]) -> int:
-    """Make one run and its floor, or a sweep with `-m`; the exit code. Raises UserError for bad input."""
-    parser = argparse.ArgumentParser(prog="elmo-bench run", add_help=False)
+    """Make one run and its floor, or a sweep with `-m`; the exit code.
+
+    Raises UserError for bad input.
+    """
+    options = _parse(arguments)
+    if options.multirun:
+        from elmo_bench.cli.sweep import main as sweep
+
+        return sweep(options.options)
+    if options.help or not (options.options or options.cfg):
+        _print_help()
+        return 0
+    config = compose("config", options.options)
+    if options.cfg:
+        print(redacted(OmegaConf.to_yaml(config)), end="")
+        return 0
+    check_own_files(config)
+    return _run(config, options.options, options.attempt)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = Parser(prog="elmo-bench run", add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("--cfg", choices=["job"])
-    parser.add_argument("--attempt", help=argparse.SUPPRESS)  # id that a sweep gives to this attempt
+    # The id that a sweep gives to this attempt.
+    parser.add_argument("--attempt", help=argparse.SUPPRESS)
     parser.add_argument("options", nargs="*")
-    given = parser.parse_intermixed_args(arguments)
-    if given.multirun:
-        from elmo_bench.cli.sweep import main as sweep
+    return parser.parse_intermixed_args(arguments)
 
-        return sweep(given.options)
-    if given.help or not (given.options or given.cfg):
-        print((CONF / "config.yaml").read_text(encoding="utf-8"), "\n# Groups (group=option)", sep="")
-        width = min(shutil.get_terminal_size().columns, 120)
-        for path in (path for path in sorted(CONF.iterdir()) if path.is_dir()):
-            print(textwrap.fill(f"{path.name}: {', '.join(choices(path.name))}", width, subsequent_indent=" " * 6))
-        return 0
-    config = compose("config", given.options)
-    if given.cfg:
-        print(redacted(OmegaConf.to_yaml(config)), end="")
-        return 0
+
+def _print_help() -> None:
+    text = (CONF / "config.yaml").read_text(encoding="utf-8")
+    print(f"{text}\n# Groups (group=option)")
+    width = min(shutil.get_terminal_size().columns, 120)
+    for path in sorted(CONF.iterdir()):
+        if path.is_dir():
+            line = f"{path.name}: {', '.join(choices(path.name))}"
+            print(textwrap.fill(line, width, subsequent_indent=" " * 6))
+
+
+def _run(config: DictConfig, options: Sequence[str], attempt: str | None) -> int:
+    """Make the run and print its outcome and what comes next; the exit code.
+
+    attempt: of a sweep, which prints a summary of its own.
+    """
     try:
-        record, skipped = run(config, attempt=given.attempt)
+        record, skipped = run(config, attempt=attempt)
     except HeldElsewhere as error:
         print(error, flush=True)
         return 0  # the other process makes the run
-    ledger, state = Path(config.ledger), "done"
-    if skipped:
-        lacks = config.predictions and not any(RunPaths.of(ledger, record).work.glob("test.predictions*"))
-        state = already(record, *["without predictions"] * bool(lacks))
+    ledger = Path(config.ledger)
+    state = _skipped(config, record) if skipped else "done"
     print(outcome(ledger, record, state), flush=True)
-    if given.attempt is None:
-        floor = _floor(config, given.options)
-        lines = ending(record, ledger, options=given.options, made=not skipped, floor=floor)
-        print(*lines, sep="\n", flush=True)
+    if attempt is None:
+        floor = _floor(config, options)
+        made = not skipped
+        for line in ending(record, ledger, options=options, made=made, floor=floor):
+            print(line, flush=True)
     return 0
 
 
 def _floor(config: DictConfig, options: Sequence[str]) -> Record | None:
-    """The record of the run's floor, which is made if the ledger lacks it; None if it needs none, or another process
-    makes it. What its data say was printed by the run."""
+    """The record of the run's floor, which is made if the ledger lacks it.
+
+    None if it needs none, or another process makes it. What is to be said of its data
+    was printed by the run.
+    """
     of_floor = floor_options(config, one_run(options, CONF))
     if of_floor is None:
         return None
@@ -71,3 +102,11 @@ def _floor(config: DictConfig, options: Sequence[str]) -> Record | None:
     finally:
         console.quiet = False
     return record
+
+
+def _skipped(config: DictConfig, record: Record) -> str:
+    """The state of a run that was in the ledger."""
+    work = RunPaths.of(Path(config.ledger), record).work
+    if config.predictions and not any(work.glob("test.predictions*")):
+        return already(record, "without predictions")
+    return already(record)

@@ -1,6 +1,9 @@
-"""`elmo-bench status --experiment table1`: which runs of a sweep are done, and which are not."""
+"""`elmo-bench status --experiment table1`: which runs of a sweep are done."""
 
+import argparse
+import sys
 from collections import Counter, defaultdict
+from statistics import fmean
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
@@ -10,71 +13,159 @@ from elmo_bench.reporting.names import distinct_name
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import STATES, LedgerState, RunState
+from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 
 
 def main(arguments: list[str]) -> int:
-    """Print the counts and the runs that a process works on; with --missing, only the runs that are missing.
+    """Print the counts and the runs that a process works on.
 
-    The exit code is 2 if a file of the ledger had to be skipped. Raises UserError for options that a run refuses.
+    With --missing, only the runs that are missing. The exit code is 2 if a file of the
+    ledger had to be skipped. Raises UserError for options that a run refuses.
     """
-    add = (command := parser("status", ledger=True)).add_argument
-    add("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
-    add("--missing", action="store_true", help="only list the runs that a sweep would make")
-    add("options", nargs="*", metavar="key=value", help="as for a sweep: suite=open seed=0,1")
-    given = command.parse_intermixed_args(arguments)  # options may also follow a flag
-    options = [*([f"experiment={given.experiment}"] if given.experiment else []), *given.options]
-    options += [f"ledger={spelled(str(given.ledger))}"] * bool(options and given.ledger != LEDGER)
-    if not options:
-        raise UserError("give --experiment NAME, or the options of a sweep (encoder=none,glove,elmo seed=0,1)")
+    arguments_given = _parse(arguments)
+    options = _options(arguments_given)
     planned = plan(options)
+    if arguments_given.ledger != LEDGER and not planned.ledger.is_dir():
+        print(f"elmo-bench status: {planned.ledger}: no such folder", file=sys.stderr)
     ledger = LedgerState(planned.ledger)
     states = ledger.states(planned.runs)
     print_problems("status", ledger.problems)
-    if given.missing:
-        print(*(f"{each.run.title}\n" for each in states if each.state == "missing"), sep="", end="")
+    if arguments_given.missing:
+        _print_missing(states)
     else:
-        print(f"{given.experiment or ' '.join(options)}: {_summary(states, ledger)}\n")
+        title = arguments_given.experiment or " ".join(options)
+        print(f"{title}: {_summary(states, ledger)}\n")
         print(_table(states))
-        for each in states:
-            if each.state == "running":
-                print(f"\nrunning: {each.run.title}\n  {each.note}")
+        _print_running(states)
     return 2 if ledger.problems else 0
 
 
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    command = parser("status", ledger=True)
+    add = command.add_argument
+    add("--experiment", metavar="NAME", help="one of conf/experiment/*.yaml")
+    add(
+        "--missing",
+        action="store_true",
+        help="only list the runs that a sweep would make",
+    )
+    add(
+        "options",
+        nargs="*",
+        metavar="key=value",
+        help="as for a sweep: suite=open seed=0,1",
+    )
+    return command.parse_intermixed_args(arguments)  # options may also follow a flag
+
+
+def _options(arguments: argparse.Namespace) -> list[str]:
+    """The options of the sweep. Raises UserError if there are none."""
+    options = list(arguments.options)
+    if arguments.experiment:
+        options.insert(0, f"experiment={arguments.experiment}")
+    if not options:
+        raise UserError(
+            "give --experiment NAME, or the options of a sweep "
+            "(encoder=none,glove,elmo seed=0,1)"
+        )
+    if arguments.ledger != LEDGER:
+        options.append(f"ledger={spelled(str(arguments.ledger))}")
+    return options
+
+
+def _print_missing(states: list[RunState]) -> None:
+    for state in states:
+        if state.state == "missing":
+            print(state.run.title)
+
+
+def _print_running(states: list[RunState]) -> None:
+    for state in states:
+        if state.state == "running":
+            print(f"\nrunning: {state.run.title}\n  {state.note}")
+
+
 def _summary(states: list[RunState], ledger: LedgerState) -> str:
-    counts = Counter(each.state for each in states)
-    shown = {state: f"{counts[state]} {state}" for state in STATES if counts[state]}
-    if "done" in shown:
-        shown["done"] += f" ({sum(each.converged for each in states)} converged)"
-    parts = ", ".join(shown.values())
-    runs = f"{len(states)} run{'s' if len(states) != 1 else ''}: {parts}"
-    return runs if counts["done"] == len(states) else f"{runs}; {time_left(states, ledger)}"
+    counts = Counter(state.state for state in states)
+    parts = [f"{counts[name]} {name}" for name in STATES if counts[name]]
+    done = counts["done"]
+    if done:
+        converged = sum(state.converged for state in states)
+        parts[0] = f"{done} done ({converged} converged)"  # the first of STATES
+    runs = "1 run" if len(states) == 1 else f"{len(states)} runs"
+    summary = f"{runs}: {', '.join(parts)}"
+    if done == len(states):
+        return summary
+    return f"{summary}; {time_left(states, ledger)}"
 
 
 def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> str:
-    """What the runs that are not done take: on one core, and with several workers; from the ledger, else published."""
-    usual = {(row.suite, row.task, row.encoder): 60 * row.minutes for row in published().values() if not row.label}
-    seconds, unknown = ledger.seconds_left(runs, usual)
+    """How long the runs that are not done take, on one core and with several workers.
+
+    Estimated from the ledger, else from the published runs.
+    """
+    seconds, unknown = ledger.seconds_left(runs, _published_seconds(runs))
     if not seconds:
         return "no comparable run to estimate the time"
-    rest = f" and {unknown} runs without an estimate" if unknown else ""
-    at_once = f", {readable(seconds / workers)} with {workers} at once" if workers > 1 else ""
-    return f"about {readable(seconds)} left, one after the other{at_once}{rest}"
+    about = "at most about" if _any_shortened(runs) else "about"
+    text = f"{about} {readable(seconds)} left, one after the other"
+    if workers > 1:
+        text += f", {readable(seconds / workers)} with {workers} at once"
+    if unknown:
+        text += f" and {unknown} runs without an estimate"
+    return text
+
+
+def _published_seconds(runs: list[RunState]) -> dict[tuple[str, str, str], float]:
+    """Of the published default runs, by suite, task and encoder.
+
+    An encoder of these runs that is not published has the mean of the others.
+    """
+    seconds: dict[tuple[str, str, str], float] = {}
+    by_task: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in published().values():
+        if not row.label:
+            seconds[row.suite, row.task, row.encoder] = 60 * row.minutes
+            by_task[row.suite, row.task].append(60 * row.minutes)
+    for state in runs:
+        spec = state.run.spec
+        of_task = by_task.get((spec.suite, spec.task))
+        if of_task:
+            seconds.setdefault((spec.suite, spec.task, spec.encoder), fmean(of_task))
+    return seconds
+
+
+def _any_shortened(runs: list[RunState]) -> bool:
+    """Whether a run that is not done may have a longer run's time as its estimate."""
+    options = {*FRACTION, "task.training.epochs"}
+    return any(
+        not options.isdisjoint(run.run.spec.changes)
+        for run in runs
+        if run.state != "done"
+    )
 
 
 def _table(states: list[RunState]) -> str:
+    """Runs in each state, by suite, task and encoder."""
+    sources: dict[str, set[str]] = defaultdict(set)
+    for state in states:
+        sources[state.run.spec.encoder].add(state.run.sources["source"])
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-    ends: dict[str, set[str]] = defaultdict(set)
-    for each in states:
-        ends[each.run.spec.encoder].add(each.run.sources["source"])
-    for each in states:
-        spec = each.run.spec
-        encoder = distinct_name(spec.encoder, each.run.sources["source"], ends[spec.encoder])
-        counts[spec.suite, spec.task, encoder].update([each.state, *["converged"] * each.converged])
+    for state in states:
+        spec = state.run.spec
+        source = state.run.sources["source"]
+        encoder = distinct_name(spec.encoder, source, sources[spec.encoder])
+        count = counts[spec.suite, spec.task, encoder]
+        count[state.state] += 1
+        if state.converged:
+            count["converged"] += 1
     columns = [STATES[0], "converged", *STATES[1:]]
     header = ["suite", "task", "encoder", *columns]
-    rows = [[*group, *(str(count[column] or "") for column in columns)] for group, count in counts.items()]
+    rows = []
+    for group, count in counts.items():
+        cells = [str(count[column] or "") for column in columns]
+        rows.append([*group, *cells])
     return fitted(header, rows, words=[True] * len(header))
 
 
@@ -83,4 +174,6 @@ def readable(seconds: float) -> str:
     minutes = round(seconds / 60)
     if minutes >= 60:
         return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes} min" if seconds >= 60 else f"{round(seconds)} s"
+    if seconds >= 60:
+        return f"{minutes} min"
+    return f"{round(seconds)} s"

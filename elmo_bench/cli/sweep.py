@@ -1,4 +1,7 @@
-"""`elmo-bench sweep encoder=none,glove,elmo seed=0,1,2`: every combination of the options' values."""
+"""`elmo-bench sweep encoder=none,glove,elmo seed=0,1,2`.
+
+It makes every combination of the options' values.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -7,61 +10,115 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.progress import progress
-from elmo_bench.cli import parser
+from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
 from elmo_bench.reporting.console import already, outcome, overviews
+from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.runner.sweep import run_sweep
-from elmo_bench.spec.config import FLOOR
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.task_files import FLOOR
 
 
 def main(arguments: list[str]) -> int:
     """Make the runs that the ledger does not have, then print tables of all of them.
 
-    Every option is checked before the first run starts. The exit code is 2 if a run failed because of bad input, 1 if
-    one failed for another reason, 130 after an interrupt, and else 0: a run that is left to another process is no
-    failure. Raises UserError for bad options.
+    Every option is checked before the first run starts. The exit code is 2 if a run
+    failed because of bad input, 1 if one failed for another reason, 130 after an
+    interrupt, and else 0: a run that is left to another process is no failure. Raises
+    UserError for bad options.
     """
-    command = parser("sweep", "Finished runs are skipped.")
-    about = "options of run, with one value or several"
-    command.add_argument("options", nargs="+", metavar="key=value,value", help=about)
-    planned = plan(command.parse_args(arguments).options)
+    options = _options(arguments)
+    as_row = row.is_row(options)
+    if as_row:
+        row.check(options)
+    planned = plan(options)
     results: list[RunState] = []
     interrupted = False
     try:
-        print(_start(planned), flush=True)
-        with progress("sweep", len(planned.runs)) as meter:
-            for ended in run_sweep(planned, entry, meter):
-                result = _checked(ended, planned.ledger)
-                results.append(result)
-                print(f"{result.run.title}: {_outcome(result, planned.ledger)}", flush=True)
-                meter.skip() if result.state == "skipped" else meter.advance()
+        _run(planned, results, as_row=as_row)
     except KeyboardInterrupt:
         interrupted = True
-    for table in overviews([result.record for result in results if result.record is not None]):
+    records = [result.record for result in results if result.record is not None]
+    for table in overviews(records):
         print(f"\n{table}")
-    return _report(results, missing=len(planned.runs) - len(results), interrupted=interrupted)
+    missing = len(planned.runs) - len(results)
+    return _report(results, missing=missing, interrupted=interrupted)
 
 
-def _start(planned: Plan) -> str:
-    """How many runs there are, how many of them are done, and how long the others take."""
-    ledger = LedgerState(planned.ledger)
-    states = ledger.states(planned.runs)
+def _options(arguments: list[str]) -> list[str]:
+    command = parser("sweep", "Finished runs are skipped.")
+    command.add_argument(
+        "options",
+        nargs="+",
+        metavar="key=value,value",
+        help="options of run, with one value or several",
+    )
+    options: list[str] = command.parse_args(arguments).options
+    return options
+
+
+def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
+    """Carry out the runs; print a line for each that ends, and add it to `results`.
+
+    as_row: after each task, also print where its encoders are among published ones.
+    """
+    states = _states(planned)
+    print(_start(planned, states), flush=True)
+    # A mistake in the user's data is one message now, and not one for each run.
+    read_own_data(state.run for state in states if state.state != "done")
+    with progress("sweep", len(planned.runs)) as meter:
+        for ended in run_sweep(planned, entry, meter):
+            result = _checked(ended, planned.ledger)
+            results.append(result)
+            print(f"{result.run.title}: {_outcome(result, planned.ledger)}", flush=True)
+            if result.state == "skipped":
+                meter.skip()
+            else:
+                meter.advance()
+            if as_row:
+                _print_standing(result.run.spec.task, planned, results)
+
+
+def _print_standing(task: str, planned: Plan, results: list[RunState]) -> None:
+    """Print where the encoders are on a task, once all of its runs have ended."""
+    wanted = sum(run.spec.task == task for run in planned.runs)
+    ended = [result for result in results if result.run.spec.task == task]
+    if len(ended) == wanted:
+        for paragraph in row.standing(ended, planned.ledger):
+            print(f"\n{paragraph}", end="", flush=True)
+
+
+def _states(planned: Plan) -> list[RunState]:
+    """The state of each run; missing if it is to be made again."""
+    states = LedgerState(planned.ledger).states(planned.runs)
     if planned.overwrite:
-        states = [replace(each, state="missing") for each in states]
-    todo = sum(each.state != "done" for each in states)
-    left = f"; {time_left(states, ledger, min(todo, planned.workers or 1))}" if todo else ""
+        return [replace(state, state="missing") for state in states]
+    return states
+
+
+def _start(planned: Plan, states: Sequence[RunState]) -> str:
+    """How many runs there are, how many are done, and how long the others take."""
+    todo = sum(state.state != "done" for state in states)
+    line = f"{len(states)} runs, {len(states) - todo} of them done"
     floors = {run.spec.encoder for run in planned.runs if run.spec.head == FLOOR}
-    floor = f"; the floor is {' and '.join(sorted(floors))}, which takes seconds" if floors else ""
-    return f"{len(states)} runs, {len(states) - todo} of them done{left}{floor}"
+    if floors:
+        line = f"{line} (with the floor {' and '.join(sorted(floors))}: seconds)"
+    if not todo:
+        return line
+    workers = min(todo, planned.workers or 1)
+    ledger = LedgerState(planned.ledger)
+    return f"{line}; {time_left(states, ledger, workers)}"
 
 
 def _checked(result: RunState, ledger: Path) -> RunState:
-    """The result, whose scores are about to be shown: failed if its record does not pass the check."""
+    """The result, whose scores are about to be shown.
+
+    It is failed if its record does not pass the check.
+    """
     if result.record is not None:
         try:
             read_record_at(RunPaths.of(ledger, result.record), metrics=metric_of)
@@ -71,23 +128,37 @@ def _checked(result: RunState, ledger: Path) -> RunState:
 
 
 def _outcome(result: RunState, ledger: Path) -> str:
-    if result.record is None:
-        return f"left to another process ({result.note})" if result.state == "held" else f"failed: {result.note}"
-    state = "done" if result.state == "done" else already(result.record)
-    return outcome(ledger, result.record, state)
+    if result.record is not None:
+        is_new = result.state == "done"
+        state = "done" if is_new else already(result.record)
+        return outcome(ledger, result.record, state)
+    if result.state == "held":
+        return f"left to another process ({result.note})"
+    return f"failed: {result.note}"
 
 
 def _report(results: Sequence[RunState], *, missing: int, interrupted: bool) -> int:
     """Print what is not done; the exit code."""
+    held = sum(result.state == "held" for result in results)
+    if held:
+        _complain(
+            f"\n{held} of {len(results)} runs left to other processes. "
+            "`status` with the same options shows their state; "
+            "start the same sweep again to make what they leave."
+        )
     failed = [result for result in results if result.state == "failed"]
-    if held := sum(result.state == "held" for result in results):
-        advice = "`status` with the same options shows their state; start the same sweep again to make what they leave."
-        print(f"\n{held} of {len(results)} runs left to other processes. {advice}", file=sys.stderr)
     if len(failed) > 1:
-        print(f"\n{len(failed)} runs failed:", file=sys.stderr)
+        _complain(f"\n{len(failed)} runs failed:")
     for result in failed:
-        print(f"elmo-bench sweep: {result.run.title}: {plain(result.note)}", file=sys.stderr)
+        _complain(f"elmo-bench sweep: {result.run.title}: {plain(result.note)}")
     if interrupted:
-        print(f"\ninterrupted: {missing} runs are not done. Start the same sweep again to make them.", file=sys.stderr)
+        _complain(
+            f"\ninterrupted: {missing} runs are not done. "
+            "Start the same sweep again to make them."
+        )
         return 130
     return max((result.code for result in failed), default=0)
+
+
+def _complain(line: str) -> None:
+    print(line, file=sys.stderr)

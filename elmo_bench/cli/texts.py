@@ -1,5 +1,9 @@
-"""`elmo-bench texts OUT task=ner suite=open …`: the texts that an encoder reads in a run, for other programs."""
+"""`elmo-bench texts OUT task=ner suite=open …`: the texts that a run's encoder reads.
 
+They are for other programs.
+"""
+
+import argparse
 import re
 from pathlib import Path
 
@@ -9,16 +13,39 @@ from elmo_bench.cli import parser
 
 
 def main(arguments: list[str]) -> int:
-    """Write every distinct text, a line each, its tokens separated by spaces. Raises UserError."""
-    command = parser("texts", "encoder=precomputed needs the layers of all of them.")
-    command.add_argument("out", type=Path, help="a text file")
-    command.add_argument("options", nargs="*", help="key=value, as of `elmo-bench run`: task=ner suite=open")
-    command.add_argument("--split", action="append", choices=SPLITS, help="all three by default; may be repeated")
-    given = command.parse_intermixed_args(arguments)
-    if re.match(r"[\w.]+=", str(given.out)):
-        raise UserError(f"{given.out}: an option where the text file belongs. Write: texts OUT {given.out} …")
+    """Write every distinct text, a line each, its tokens separated by spaces.
+
+    Raises UserError.
+    """
+    options = _parse(arguments)
+    out = options.out
+    if re.match(r"[\w.]+=", str(out)):
+        raise UserError(
+            f"{out}: an option where the text file belongs. Write: texts OUT {out} …"
+        )
+
+    # Imported here, so that --help does not wait for torch.
     from elmo_bench.runner.data import write_texts
     from elmo_bench.spec.run_spec import described
 
-    print(f"{given.out}: {write_texts(given.out, *described(*given.options), given.split or SPLITS):,} texts")
+    spec, setup = described(*options.options)
+    count = write_texts(out, spec, setup, options.split or SPLITS)
+    print(f"{out}: {count:,} texts")
     return 0
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    command = parser("texts", "encoder=precomputed needs the layers of all of them.")
+    command.add_argument("out", type=Path, help="a text file")
+    command.add_argument(
+        "options",
+        nargs="*",
+        help="key=value, as of `elmo-bench run`: task=ner suite=open",
+    )
+    command.add_argument(
+        "--split",
+        action="append",
+        choices=SPLITS,
+        help="all three by default; may be repeated",
+    )
+    return command.parse_intermixed_args(arguments)

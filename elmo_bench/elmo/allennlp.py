@@ -18,7 +18,7 @@ from torch.nn import functional
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.batches import check_ids, keep, layers_of_words, started
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.frozen import frozen, uncompiled
 from elmo_bench.elmo.kernels import Network
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.model import BiLM, State
@@ -160,6 +160,7 @@ class Elmo(nn.Module):
         """Start the next call from zeros."""
         self._last_states = []
 
+    @uncompiled
     def forward(
         self, inputs: Tensor, word_inputs: Tensor | None = None
     ) -> dict[str, Tensor | list[Tensor]]:

@@ -6,6 +6,7 @@ vectors) and `kernels/` (network).
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from elmo_bench.elmo.batches import (
 )
 from elmo_bench.elmo.export import Shareable
 from elmo_bench.elmo.frozen import WordVectors, described, device_named, frozen, moved
-from elmo_bench.elmo.kernels import fastest
+from elmo_bench.elmo.kernels import Network, fastest
 from elmo_bench.elmo.model import BiLM, State
 from elmo_bench.elmo.pretrained import locate
 from elmo_bench.elmo.tfhub import named_outputs, split
@@ -41,6 +42,7 @@ END = (SENTENCE_END,)
 # is as fast with a wider one.
 CPU_POOL = (128, 4096)
 GPU_POOL = (1024, 32768)
+MADE_AT_FIRST_USE = ("network", "vectors")  # attributes that belong to the device
 FEWEST = 32  # sentences; a smaller pool is not split for the sake of another core
 
 
@@ -112,16 +114,34 @@ class ElmoEncoder(Shareable):
         self.to(device_named(device))
 
     def to(self, device: str | torch.device) -> None:
-        """Run on this device from now on. Remembered words are forgotten."""
-        self.device = device = torch.device(device)
-        self.network = fastest(self.bilm, precision=self.precision, device=str(device))
-        self.vectors = WordVectors(
+        """Run on this device from now on. Remembered words are forgotten.
+
+        Raises UserError if the device cannot compute in the encoder's precision.
+        """
+        self.device = torch.device(device)
+        self._forget()
+        self.network  # noqa: B018  made at once, for its error
+
+    def _forget(self) -> None:
+        """Forget what the device has."""
+        for name in MADE_AT_FIRST_USE:
+            self.__dict__.pop(name, None)
+        self._after_markers: list[State] | None = None
+
+    @cached_property
+    def network(self) -> Network:
+        """The fastest network of the weights on the device."""
+        return fastest(self.bilm, precision=self.precision, device=str(self.device))
+
+    @cached_property
+    def vectors(self) -> WordVectors:
+        """Vectors of words, each computed once."""
+        return WordVectors(
             self.network.characters,
             self.ids,
             dim=self.bilm.options.projection_dim,
-            device=device,
+            device=self.device,
         )
-        self._after_markers: list[State] | None = None
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
         """A copy that shares weights and remembered words."""
@@ -131,13 +151,16 @@ class ElmoEncoder(Shareable):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("network", "vectors"):
+        for name in MADE_AT_FIRST_USE:
             state.pop(name, None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """On a CPU, or with tf32 on its GPU, which this process may lack until use."""
         self.__dict__.update(state)
-        self.to(torch.device("cpu"))
+        if self.precision != "tf32":
+            self.device = torch.device("cpu")
+        self._forget()
 
     def __repr__(self) -> str:
         return described(self, self.name)

@@ -22,14 +22,13 @@ Result = TypeVar("Result")
 
 
 def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Run a function without gradients, autocast and TF32.
+    """Run a function without gradients, autocast, TF32 and `torch.compile`.
 
-    Inside such a call, a second one changes no settings. The settings are the
-    process's: where threads call such functions, one is around all of them, which
-    restores them. Its tensors are ordinary ones under `torch.inference_mode` too,
-    because remembered words outlive a call.
+    Inside such a call, a second one changes no settings. Its tensors are ordinary ones
+    under `torch.inference_mode` too, because remembered words outlive a call.
     """
 
+    @uncompiled
     @wraps(function)
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         if getattr(_THREAD, "frozen", False):
@@ -39,7 +38,7 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
             torch.no_grad(),
             torch.autocast("cpu", enabled=False),
             torch.autocast("cuda", enabled=False),
-            float32_products("ieee"),
+            _EXACT,
         ):
             _THREAD.frozen = True
             try:
@@ -50,25 +49,78 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     return call
 
 
+def uncompiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Run a function as it is in a model that `torch.compile` compiles.
+
+    Its work with numpy and with remembered words cannot be traced. The decorator of
+    torch would import the compiler, which takes seconds, in every program.
+    """
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(function)(*arguments, **named)
+        return function(*arguments, **named)
+
+    return call
+
+
+def _settings() -> tuple[Any, ...]:
+    """torch's settings of the precision of float32, the matrix products' first."""
+    backends: Any = torch.backends
+    others = (backends.mkldnn.matmul, backends.cudnn.conv, backends.cudnn.rnn)
+    return (backends.cuda.matmul, *others)
+
+
+def _set(precisions: Sequence[str]) -> list[str]:
+    """Set the precisions of `_settings`; returns those before."""
+    settings = _settings()
+    before = [setting.fp32_precision for setting in settings]
+    for setting, precision in zip(settings, precisions, strict=True):
+        setting.fp32_precision = precision
+    return before
+
+
 @contextmanager
 def float32_products(precision: str) -> Iterator[None]:
     """Products of float32 matrices are exact with `ieee`, whatever was set before.
 
-    With `tf32` they are TF32 on a GPU. Convolutions are always exact.
+    With `tf32` they are TF32 on a GPU. Convolutions are always exact. The settings are
+    the process's: one thread at a time may use this.
     """
-    backends: Any = torch.backends
-    matmul = backends.cuda.matmul
-    exact = (backends.mkldnn.matmul, backends.cudnn.conv, backends.cudnn.rnn)
-    settings = (matmul, *exact)
-    before = [setting.fp32_precision for setting in settings]
-    matmul.fp32_precision = precision
-    for setting in exact:
-        setting.fp32_precision = "ieee"
+    before = _set([precision, "ieee", "ieee", "ieee"])
     try:
         yield
     finally:
-        for setting, earlier in zip(settings, before, strict=True):
-            setting.fp32_precision = earlier
+        _set(before)
+
+
+class _ExactProducts:
+    """`float32_products("ieee")` for any number of threads at once.
+
+    The first block that begins changes the settings, which are the process's, and the
+    last one that ends restores them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._before: list[str] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._blocks == 0:
+                self._before = _set(["ieee"] * 4)
+            self._blocks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                _set(self._before)
+
+
+_EXACT = _ExactProducts()
 
 
 def device_named(name: str) -> torch.device:

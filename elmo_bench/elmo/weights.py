@@ -29,6 +29,7 @@ from elmo_bench.elmo.pretrained import joined, locate
 
 # Deflate, the strongest filter of HDF5 itself, compresses at most 1:1032.
 PACKED = 1100
+PROJECTION = "/W_P_0"  # ends the name of an LSTM's projection
 
 
 def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
@@ -56,7 +57,7 @@ def places(bilm: BiLM) -> Iterator[tuple[str, Tensor]]:
             cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
             yield f"{cell}/W_0", lstm.weight.data[direction]
             yield f"{cell}/B", lstm.bias.data[direction]
-            yield f"{cell}/W_P_0", lstm.projection.data[direction]
+            yield f"{cell}{PROJECTION}", lstm.projection.data[direction]
 
 
 def load_bilm(weights: str, options: str | None = None) -> tuple[BiLM, str]:
@@ -87,12 +88,18 @@ def load(options: BiLMOptions, path: Path) -> BiLM:
 
     It is in evaluation mode and without gradients. Raises UserError if a data set is
     missing, its shape does not match the options, or a number is not finite.
+
+    bilm-tf writes no projection where the LSTM is as wide as its output: the identity
+    takes its place, which changes no number.
     """
     with torch.device("meta"):
         bilm = BiLM(options)
     arrays = _read(path, bilm)  # before memory is taken: what the file holds bounds it
     bilm = bilm.to_empty(device="cpu")
     for name, view in places(bilm):
+        if name not in arrays:
+            view.copy_(torch.eye(len(view)))
+            continue
         with np.errstate(over="ignore"):  # float64 beyond float32 becomes infinity
             array = arrays.pop(name).astype(np.float32)
         if not np.isfinite(array).all():
@@ -131,7 +138,8 @@ def write_hdf5(bilm: BiLM, file: IO[bytes]) -> None:
 def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
     """The published data sets in the precision of the file.
 
-    Raises UserError if one is missing or does not fit `bilm`.
+    Without projections, if the LSTMs have none. Raises UserError if a data set is
+    missing or does not fit `bilm`.
     """
     if path.suffix == ".safetensors":
         return _read_safetensors(path, bilm)
@@ -141,7 +149,7 @@ def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
 def _read_safetensors(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
     stored = {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
     arrays = {}
-    for name, view in places(bilm):
+    for name, view in _needed(bilm, stored, path):
         _check_shape(path, name, stored, view)
         arrays[name] = stored[name]
     return arrays
@@ -150,16 +158,38 @@ def _read_safetensors(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
 def _read_hdf5(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
     what = "a readable HDF5 file"
     arrays = {}
-    # Nothing in the file is executed.
-    with reading(path, what), h5py.File(path, "r") as file:
+    # Nothing in the file is executed. Disks of a network may have no locks.
+    with reading(path, what), h5py.File(path, "r", locking=False) as file:
         sets = {}
         for name, _ in places(bilm):
             if is_inside(file, name):
                 sets[name] = file.get(name, getlink=False)
-        for name, view in places(bilm):
+        for name, view in _needed(bilm, sets, path):
             _check_shape(path, name, sets, view)
             arrays[name] = array_of(path, sets[name])
     return arrays
+
+
+def _needed(
+    bilm: BiLM, arrays: Mapping[str, Any], path: Path
+) -> list[tuple[str, Tensor]]:
+    """The data sets that a file of this biLM has, with their views.
+
+    bilm-tf makes no projection if `projection_dim` is the LSTM's `dim`. It then ignores
+    `proj_clip`, which changes nothing from 1 on, since outputs are below 1. Raises
+    UserError for such a file with a smaller clip.
+    """
+    named_views = [*places(bilm)]
+    options = bilm.options
+    has_projection = any(name.endswith(PROJECTION) for name in arrays)
+    if has_projection or options.lstm_dim != options.projection_dim:
+        return named_views
+    if options.projection_clip < 1:
+        raise UserError(
+            f"{path}: has no projections ({PROJECTION}), to which bilm-tf applies "
+            f"proj_clip={options.projection_clip:g} of the options. Give 1 or more."
+        )
+    return [pair for pair in named_views if not pair[0].endswith(PROJECTION)]
 
 
 def _check_shape(

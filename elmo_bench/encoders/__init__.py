@@ -1,8 +1,10 @@
-"""Inputs of a head: frozen encoders, static and learned words, and the embedder that joins them.
+"""Inputs of a head: frozen encoders, static and learned words, and the embedder.
 
-A kind of encoder is a module of this package with `load(**options) -> Encoder`: `elmo.py`, `random.py`, `hf.py` (with
-`hf_files.py`, `hf_tokenisers.py` and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack.
-A `load` with a parameter `seed` gets the run's, unless the yaml has one. Its encoder then also has `identity`.
+A kind of encoder is a module of this package with `load(**options) -> Encoder`:
+`elmo.py`, `random.py`, `hf.py` (with `hf_model.py`, `hf_files.py`, `hf_tokenisers.py`
+and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack. A `load`
+with a parameter `seed` gets the run's, unless the yaml has one. Its encoder then also
+has `identity`.
 
 - `static.py`, with `binary_vectors.py` and `vector_files.py`: static word vectors.
 - `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.
@@ -23,7 +25,10 @@ Sentence = tuple[str, ...]
 
 
 class Encoder(Protocol):
-    """Frozen; turns tokenised sentences into layers. The same sentence gives the same layers in any call."""
+    """Frozen; turns tokenised sentences into layers.
+
+    The same sentence gives the same layers in any call.
+    """
 
     checksum: str
     """Identifies the vectors, in the cache and in the hash of a run."""
@@ -35,10 +40,14 @@ class Encoder(Protocol):
     """The number of frozen parameters."""
     device: "torch.device"
 
-    # May also have `expect(words)`: the words that `encode` will read, in one call before the first;
-    # `files`: the paths of the files that it was loaded from, or `inputs` if these do not hold its numbers;
-    # `packages`: names of installed packages on whose versions the checksum depends;
-    # and `identity`: in place of `checksum` in the hash, so that runs whose seeds draw other numbers share one.
+    # May also have
+    # - `expect(words)`: the words that `encode` will read, in one call before the
+    #   first;
+    # - `files`: the paths of the files that it was loaded from, or `inputs` if these do
+    #   not hold its numbers;
+    # - `packages`: names of installed packages on whose versions the checksum depends;
+    # - `identity`: in place of `checksum` in the hash, so that runs whose seeds draw
+    #   other numbers share one.
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> "list[torch.Tensor]":
         """float32 [L, T, D] of each sentence, on the encoder's device."""

@@ -1,11 +1,14 @@
-"""Reading binary files of word vectors: word2vec's (`-binary 1`), plain or `.gz`, and fastText's own models (`.bin`).
+"""Reading binary files of word vectors.
 
-word2vec, such as GoogleNews-vectors-negative300.bin: a header line "words dimension"; then for each word its bytes, a
-space, the numbers as float32, and a new line, which some programs leave out. Source: `TrainModel` in word2vec.c
-(Mikolov et al. 2013).
+They are word2vec's (`-binary 1`), plain or `.gz`, and fastText's models (`.bin`).
 
-fastText: words, their vectors, and the n-gram vectors of unseen words. The vector of a word is the mean of its own row
-and of its n-grams' rows. Source: `FastText::loadModel`, `Args::load`, `Dictionary::load`, `DenseMatrix::load` and
+word2vec, such as GoogleNews-vectors-negative300.bin: a header line "words dimension";
+then for each word its bytes, a space, the numbers as float32, and a new line, which
+some programs leave out. Source: `TrainModel` in word2vec.c (Mikolov et al. 2013).
+
+fastText: words, their vectors, and the n-gram vectors of unseen words. The vector of a
+word is the mean of the word's row and of its n-grams' rows. Source:
+`FastText::loadModel`, `Args::load`, `Dictionary::load`, `DenseMatrix::load` and
 `FastText::getWordVector` of facebookresearch/fastText.
 """
 
@@ -19,7 +22,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import open_text
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.encoders.vector_files import NGrams, Rows
+from elmo_bench.encoders.vector_files import NGrams, Rows, in_bytes
 
 LONGEST_WORD = 2**14  # bytes; word2vec itself cuts words at 100
 LARGEST_DIM = 2**16
@@ -31,13 +34,16 @@ ENTRY = 9  # bytes behind a word: its count and its type
 
 
 @reader
-def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
-    """Words and vectors float32 [V, D], in the order of the file; with `keep`, only those words.
+def read_word2vec(
+    path: Path, keep: Collection[str] | None = None
+) -> tuple[list[str], np.ndarray]:
+    """Words and vectors float32 [V, D], in the order of the file.
 
-    Memory holds nothing else. Bytes of a word that are not UTF-8 become U+FFFD. Numbers may be infinite or NaN. Raises
-    UserError for a file that is damaged or of another format.
+    With `keep`, only those words; memory holds nothing else. Bytes of a word that are
+    not UTF-8 become U+FFFD. Numbers may be infinite or NaN. Raises UserError for a file
+    that is damaged or of another format.
     """
-    wanted = None if keep is None else {word.encode(errors="surrogatepass") for word in keep}
+    wanted = in_bytes(keep)
     words: list[str] = []
     rows: list[np.ndarray] = []
     with reading(path, "a binary file of word2vec"), open_text(path) as file:
@@ -55,23 +61,34 @@ def read_word2vec(path: Path, keep: Collection[str] | None = None) -> tuple[list
     return words, np.array(rows, dtype=np.float32).reshape(len(rows), dim)
 
 
-def records(file: IO[bytes], count: int, end: bytes, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """`count` records: a word, without the byte `end` after it, and the `size` bytes that follow.
+def records(
+    file: IO[bytes], count: int, end: bytes, size: int
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield `count` records: a word and the `size` bytes that follow.
 
-    Raises EOFError if the file is cut off, and ValueError for a word that is too long to be one.
+    The byte `end` after the word is left out. Raises EOFError if the file is cut off,
+    and ValueError for a word that is too long to be one.
     """
-    held, start = b"", 0
+    buffer = b""
+    start = 0
     for number in range(count):
-        while (stop := held.find(end, start)) < 0 or len(held) < stop + 1 + size:
-            if not (more := file.read(BUFFER)):
+        stop = buffer.find(end, start)
+        while stop < 0 or len(buffer) < stop + 1 + size:
+            more = file.read(BUFFER)
+            if not more:
                 raise EOFError(f"cut off at word {number + 1:,} of {count:,}")
-            if stop < 0 and len(held) - start > LONGEST_WORD:
+            if stop < 0 and len(buffer) - start > LONGEST_WORD:
                 break
-            held, start = held[start:] + more, 0
+            buffer = buffer[start:] + more
+            start = 0
+            stop = buffer.find(end)
         if not 0 <= stop - start <= LONGEST_WORD:
-            raise ValueError(f"word {number + 1:,} has more than {LONGEST_WORD:,} bytes")
-        yield held[start:stop], held[stop + 1 : stop + 1 + size]
-        start = stop + 1 + size
+            raise ValueError(
+                f"word {number + 1:,} has more than {LONGEST_WORD:,} bytes"
+            )
+        following = stop + 1 + size
+        yield buffer[start:stop], buffer[stop + 1 : following]
+        start = following
 
 
 def is_fasttext(path: Path) -> bool:
@@ -81,37 +98,55 @@ def is_fasttext(path: Path) -> bool:
 
 
 @reader
-def read_fasttext(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray, NGrams | None]:
-    """Words and their vectors float32 [V, D], in the order of the file, and the n-gram vectors, None without any.
+def read_fasttext(
+    path: Path, keep: Collection[str] | None = None
+) -> tuple[list[str], np.ndarray, NGrams | None]:
+    """Words, their vectors float32 [V, D], and the n-gram vectors, None without any.
 
-    With `keep`, only those words. The matrix is mapped, not read: memory holds the rows that are used. Numbers may be
-    infinite or NaN. Raises UserError for a file that is damaged, quantised, or of another version.
+    In the order of the file; with `keep`, only those words. The matrix is mapped, not
+    read: memory holds the rows that are used. Numbers may be infinite or NaN. Raises
+    UserError for a file that is damaged, quantised, or of another version.
     """
     with reading(path, "a fastText model"), path.open("rb") as file:
         _, version, dim, *_, bucket, shortest, longest, _, _ = _unpacked(file, "<14id")
         if version != VERSION:
             raise UserError(
-                f"{path}: version {version} of fastText's format. Give version {VERSION}, or its .vec file."
+                f"{path}: version {version} of fastText's format. "
+                f"Give version {VERSION}, or its .vec file."
             )
         rows, count = _words(file, None if keep is None else set(keep))
         quantised, height, width = _unpacked(file, "<?qq")
         if quantised:
-            raise UserError(f"{path}: quantised, which is not supported. Give the .bin file that it was made from.")
-        if not 0 < dim == width <= LARGEST_DIM or bucket < 0 or height != count + bucket:
-            raise ValueError(f"{height} rows of {width}, expected {count + bucket} of {dim}")
+            raise UserError(
+                f"{path}: quantised, which is not supported. "
+                "Give the .bin file that it was made from."
+            )
+        is_wide = 0 < dim == width <= LARGEST_DIM
+        if not is_wide or bucket < 0 or height != count + bucket:
+            raise ValueError(
+                f"{height} rows of {width}, expected {count + bucket} of {dim}"
+            )
         if path.stat().st_size < file.tell() + 4 * height * width:
             raise EOFError("the vectors are cut off")
-        matrix = np.memmap(path, "<f4", "r", file.tell(), (height, width)) if height else np.zeros((0, dim), "<f4")
-        ngrams = NGrams(Rows(matrix[count:]), max(1, shortest), longest) if bucket and longest > 0 else None
+        matrix = np.zeros((0, dim), "<f4")
+        if height:
+            matrix = np.memmap(path, "<f4", "r", file.tell(), (height, width))
+        ngrams = None
+        if bucket and longest > 0:
+            ngrams = NGrams(Rows(matrix[count:]), max(1, shortest), longest)
         vectors = np.zeros((len(rows), dim), np.float32)
         for number, (word, row) in enumerate(rows.items()):
             parts = [] if ngrams is None or word == END else ngrams.buckets(word)
-            vectors[number] = np.concatenate([matrix[row][None], matrix[[count + part for part in parts]]]).mean(0)
+            of_parts = matrix[[count + part for part in parts]]
+            vectors[number] = np.concatenate([matrix[row][None], of_parts]).mean(0)
     return list(rows), vectors, ngrams
 
 
 def _words(file: IO[bytes], wanted: set[str] | None) -> tuple[dict[str, int], int]:
-    """({word: row}, number of words); labels of a classifier come after the words and are left out."""
+    """({word: row}, number of words).
+
+    Labels of a classifier come after the words and are left out.
+    """
     size, words, labels, _, pruned = _unpacked(file, "<3i2q")
     if min(words, labels) < 0 or size != words + labels:
         raise ValueError(f"{size} entries for {words} words and {labels} labels")

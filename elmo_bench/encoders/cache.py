@@ -1,12 +1,15 @@
-"""The layers of a frozen encoder: computed once, kept in memory or on disk, reused over epochs, runs and processes.
+"""The layers of a frozen encoder: computed once, kept in memory or on disk.
 
-The folder on disk has a subfolder for each encoder, and a cap on the bytes of all of them. Processes share it without
-locks: a file has the layers of a few hundred sentences, is named by them, and appears atomically; its modification time
-is when it was last used. Two processes that compute the same layers write the same file, which does no harm.
+They are reused over epochs, runs and processes. The folder on disk has a subfolder for
+each encoder, and a cap on the bytes of all of them. Processes share it without locks: a
+file has the layers of a few hundred sentences, is named by them, and appears
+atomically; its modification time is when it was last used. Two processes that compute
+the same layers write the same file, which does no harm.
 
-It is a safetensors file with one tensor, the layers float32 [L, T, D] of the sentences one after another. Its metadata
-have an `index`, JSON: for each sentence its key (`LayerStore._key`), the shape and a checksum of its numbers. A damaged
-file is removed, and its layers are computed again.
+It is a safetensors file with one tensor, the layers float32 [L, T, D] of the sentences
+one after another. Its metadata have an `index`, JSON: for each sentence its key
+(`LayerStore._key`), the shape and a checksum of its numbers. A damaged file is removed,
+and its layers are computed again.
 """
 
 import hashlib
@@ -16,7 +19,7 @@ import os
 import random
 import shutil
 from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -37,26 +40,32 @@ from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.checks import check_layers
 from elmo_bench.text.batch import pools
 
-VERSION = 2  # raise it when an encoder's code gives other vectors for the same weights: old layers are not read then
+# Raise it when an encoder's code gives other vectors for the same weights: then old
+# layers are not read.
+VERSION = 2
 MODES = ("auto", "off", "ram", "disk")
 TOKENS_AT_ONCE = 16_384  # whose layers are in one file
 KEY_BYTES = 16
-HEX = "[0-9a-f]" * 2 * KEY_BYTES  # names of folders; in a folder of the user's, other files are not ours
+# Names of folders; in a folder of the user's, other files are not ours.
+HEX = "[0-9a-f]" * 2 * KEY_BYTES
 NAMES = f"{HEX}.safetensors"
 SPARE = 10**9  # bytes that are left free on the disk
 
 
 class LayerStore:
-    """Layers by sentence, handed out in batches on its device with at most one copy each.
+    """Layers by sentence, handed out in batches on its device.
 
-    On a GPU the layers of a run stay there if they fit, wherever else they are kept.
+    Each batch is copied at most once. On a GPU the layers of a run stay there if they
+    fit, wherever else they are kept.
 
-    mode: `disk` keeps layers in `folder` (by default in the cache folder), for later runs and other processes; `ram`
-    keeps them in this process; `off` computes them for every batch; `auto` is `disk`, but `ram` if the folder cannot be
-    written and `off` above `max_gb`.
-    max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose least recently used are removed;
-        None: no limit.
-    variant: the encoder's configuration and code that change its vectors and are not in its checksum.
+    mode: `disk` keeps layers in `folder` (by default in the cache folder), for later
+        runs and other processes; `ram` keeps them in this process; `off` computes them
+        for every batch; `auto` is `disk`, but `ram` if the folder cannot be written and
+        `off` above `max_gb`.
+    max_gb: the most (10⁹ bytes) of layers in memory, or of files in the folder, whose
+        least recently used are removed; None: no limit.
+    variant: the encoder's configuration and code that change its vectors and are not in
+        its checksum.
     """
 
     def __init__(
@@ -69,12 +78,17 @@ class LayerStore:
         variant: str = "",
     ):
         if mode not in MODES:
-            raise UserError(f"store={mode}: unknown. Choose one of: {', '.join(MODES)}.")
-        self.encoder, self.mode, self.max_gb = encoder, mode, math.inf if max_gb is None else max_gb
+            choices = ", ".join(MODES)
+            raise UserError(f"store={mode}: unknown. Choose one of: {choices}.")
+        self.encoder = encoder
+        self.mode = mode
+        self.max_gb = math.inf if max_gb is None else max_gb
         self.device = torch.device(encoder.device)
-        about = f"{VERSION} {encoder.layers} {encoder.dim} float32 {encoder.checksum}\n{variant}"
+        shape = f"{VERSION} {encoder.layers} {encoder.dim} float32"
+        about = f"{shape} {encoder.checksum}\n{variant}"
         self._begun = hashlib.blake2b(about.encode(), digest_size=KEY_BYTES)
-        self._kept: dict[Sentence, Tensor] = {}  # [L, T, D] in memory, or in a file that is mapped into it
+        # [L, T, D] in memory, or in a file that is mapped into it.
+        self._kept: dict[Sentence, Tensor] = {}
         self._memory = torch.device("cpu")  # where they are
         root = Path(folder).expanduser() if folder else cache_folder() / "layers"
         self._folder = root / self._key(()) if mode in ("auto", "disk") else None
@@ -84,50 +98,83 @@ class LayerStore:
         tokens = sum(len(sentence) for sentence in sentences)
         return tokens * self.encoder.layers * self.encoder.dim * torch.float32.itemsize
 
-    def fill(self, sentences: Iterable[Sentence], *, threads: int | None = None) -> None:
-        """Read or compute the layers of every distinct sentence. Raises UserError if they do not fit.
+    def fill(
+        self, sentences: Iterable[Sentence], *, threads: int | None = None
+    ) -> None:
+        """Read or compute the layers of every distinct sentence.
 
-        A CPU computes them on so many threads, which change them by rounding alone; None: one for each idle core.
+        A CPU computes them on so many threads, which change them by rounding alone;
+        None: one for each idle core. Raises UserError if the layers do not fit.
         """
         if self.mode == "off":
             return
         new = {*sentences} - self._kept.keys()
         size = self.bytes_of([*self._kept, *new])
         if size / 1e9 > self.max_gb:
-            problem = f"the layers take {size / 1e9:.1f} GB, more than store.max_gb={self.max_gb}"
-            if self.mode != "auto":
-                raise UserError(f"{problem}. Raise it, or use store=off.")
-            console.print(f"{problem}: they are computed for every batch")
-            self.mode, self._kept = "off", {}
+            self._refuse_or_compute_always(size / 1e9)
             return
-        device = self.encoder.device  # half of the memory that a run can have of a GPU is left for training
+        device = self.encoder.device
+        # Half of the memory that a run can have of a GPU is left for training.
         fits = device.type != "cuda" or 2 * self.bytes_of(new) < free_gpu_memory(device)
         self._memory = device if fits else torch.device("cpu")
         missing = {self._key(sentence): sentence for sentence in new}
-        for path in sorted(self._folder.glob(NAMES)) if self._folder else ():
-            self._look_up(path, missing)
-        if missing:
-            with use_threads(choose_threads(threads, "encode")) if device.type == "cpu" else nullcontext():
+        if self._folder:
+            for path in sorted(self._folder.glob(NAMES)):
+                self._look_up(path, missing)
+        if not missing:
+            return
+        if device.type == "cpu":
+            with use_threads(choose_threads(threads, "encode")):
                 self._compute(new)
+        else:
+            self._compute(new)
+
+    def _refuse_or_compute_always(self, gigabytes: float) -> None:
+        """The layers do not fit: `auto` becomes `off`; else raises UserError."""
+        problem = f"the layers take {gigabytes:.1f} GB"
+        problem += f", more than store.max_gb={self.max_gb}"
+        if self.mode != "auto":
+            raise UserError(f"{problem}. Raise it, or use store=off.")
+        console.print(f"{problem}: they are computed for every batch")
+        self.mode = "off"
+        self._kept = {}
 
     def batch(self, sentences: Sequence[Sentence]) -> Tensor:
-        """Layers [B, L, T, D] of a batch on the store's device, float32, zeros after a sentence's end."""
-        missing = list(dict.fromkeys(sentence for sentence in sentences if sentence not in self._kept))
-        computed = dict(zip(missing, self._encode(missing), strict=True)) if missing else {}
-        rows = [computed[each] if each in computed else self._kept[each] for each in sentences]
-        if all(layers.device.type == self.device.type == "cuda" for layers in rows):
-            return pad_sequence([layers.transpose(0, 1) for layers in rows], batch_first=True).transpose(1, 2)
+        """Layers [B, L, T, D] of a batch on the store's device.
+
+        float32, with zeros after a sentence's end.
+        """
+        missing = [sentence for sentence in sentences if sentence not in self._kept]
+        missing = list(dict.fromkeys(missing))
+        computed = {}
+        if missing:
+            computed = dict(zip(missing, self._encode(missing), strict=True))
+        rows = []
+        for sentence in sentences:
+            layers = computed.get(sentence)
+            rows.append(self._kept[sentence] if layers is None else layers)
+        on_gpu = self.device.type == "cuda"
+        if on_gpu and all(layers.device.type == "cuda" for layers in rows):
+            by_token = [layers.transpose(0, 1) for layers in rows]
+            return pad_sequence(by_token, batch_first=True).transpose(1, 2)
         lengths = [layers.shape[1] for layers in rows]
-        shape = len(rows), self.encoder.layers, max(lengths), self.encoder.dim
-        batch = torch.empty(shape, dtype=torch.float32, pin_memory=self.device.type == "cuda")  # copied at once
-        for row, length, layers in zip(batch.numpy(), lengths, rows, strict=True):  # numpy copies rows faster
-            row[:, :length], row[:, length:] = layers.cpu().numpy(), 0
+        shape = (len(rows), self.encoder.layers, max(lengths), self.encoder.dim)
+        # Pinned memory is copied at once.
+        batch = torch.empty(shape, dtype=torch.float32, pin_memory=on_gpu)
+        # numpy copies rows faster.
+        for row, length, layers in zip(batch.numpy(), lengths, rows, strict=True):
+            row[:, :length] = layers.cpu().numpy()
+            row[:, length:] = 0
         return batch.to(self.device, non_blocking=True)
 
     def _key(self, sentence: Sentence) -> str:
-        """The key of a sentence under this encoder: a digest of its tokens, each with its length."""
+        """The key of a sentence under this encoder.
+
+        A digest of its tokens, each with its length.
+        """
         digest = self._begun.copy()
-        for word in (token.encode("utf-8", "surrogatepass") for token in sentence):
+        for token in sentence:
+            word = token.encode("utf-8", "surrogatepass")
             digest.update(b"\n%d:%b" % (len(word), word))
         return digest.hexdigest()
 
@@ -137,69 +184,96 @@ class LayerStore:
             self._kept[missing.pop(key)] = layers.to(self._memory)
 
     def _compute(self, new: Iterable[Sentence]) -> None:
-        """Compute and keep what is missing, except what other processes with the same work write meanwhile."""
+        """Compute and keep what is missing.
+
+        Except what other processes with the same work write meanwhile.
+        """
         sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
         lengths = [len(sentence) for sentence in sentences]
-        work = list(pools(range(len(sentences)), lengths, size=len(sentences), tokens=TOKENS_AT_ONCE))
+        every = range(len(sentences))
+        work = [*pools(every, lengths, size=len(every), tokens=TOKENS_AT_ONCE)]
         random.Random().shuffle(work)  # so that these processes share it
         with progress("encode", total=len(work)) as meter:
             for pool in work:
-                rest = {self._key(each): each for each in (sentences[row] for row in pool) if each not in self._kept}
-                name = hashlib.blake2b("".join(rest).encode(), digest_size=KEY_BYTES).hexdigest()
-                path = self._folder / f"{name}.safetensors" if self._folder else None
-                if path:
-                    self._look_up(path, rest)
-                if rest:
-                    self._keep(path, rest, self._encode([*rest.values()]))
+                self._compute_pool([sentences[row] for row in pool])
                 meter.advance(sum(lengths[row] for row in pool))
 
-    def _keep(self, path: Path | None, sentences: dict[str, Sentence], layers: Sequence[Tensor]) -> None:
-        """Write a file with these layers and map it; or keep them in memory, in `auto` also if that is impossible."""
+    def _compute_pool(self, sentences: Sequence[Sentence]) -> None:
+        """Compute and keep what is missing of these sentences, which share a file."""
+        missing = {}
+        for sentence in sentences:
+            if sentence not in self._kept:
+                missing[self._key(sentence)] = sentence
+        path = None
+        if self._folder:
+            keys = "".join(missing).encode()
+            name = hashlib.blake2b(keys, digest_size=KEY_BYTES).hexdigest()
+            path = self._folder / f"{name}.safetensors"
+            self._look_up(path, missing)
+        if missing:
+            self._keep(path, missing, self._encode([*missing.values()]))
+
+    def _keep(
+        self,
+        path: Path | None,
+        sentences: dict[str, Sentence],
+        layers: Sequence[Tensor],
+    ) -> None:
+        """Write a file with these layers and map it, or keep them in memory.
+
+        In `auto` also if the file cannot be written.
+        """
         computed = dict(zip(sentences, layers, strict=True))
         if path is not None:
             try:
-                with suppress(FileNotFoundError):  # another process that needs the room removed what was being written
+                # Another process that needs the room may remove an unfinished file.
+                with suppress(FileNotFoundError):
                     write_layers(path, computed, max_bytes=self.max_gb * 1e9)
-                if self._memory.type == "cpu":  # mapped, so that they take no memory of the process
+                if self._memory.type == "cpu":
+                    # Mapped, so that they take no memory of the process.
                     self._look_up(path, sentences)
             except UserError as error:
                 if self.mode == "disk":
                     raise
                 console.print(f"{error} Layers are kept in memory.", highlight=False)
                 self._folder = None
-        self._kept |= {sentence: computed[key].to(self._memory) for key, sentence in sentences.items()}
+        for key, sentence in sentences.items():
+            self._kept[sentence] = computed[key].to(self._memory)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
         """Layers as they are kept, on the encoder's device."""
-        layers = check_layers(self.encoder, sentences, self.encoder.encode(sentences), name=type(self.encoder).__name__)
-        return [each.contiguous() for each in layers]
+        encoded = self.encoder.encode(sentences)
+        name = type(self.encoder).__name__
+        checked = check_layers(self.encoder, sentences, encoded, name=name)
+        return [layers.contiguous() for layers in checked]
 
 
 @reader
 def read_layers(path: Path, wanted: Container[str]) -> dict[str, Tensor]:
-    """The layers of the wanted keys in a file, which is mapped into memory, so that another process may remove it.
+    """The layers of the wanted keys in a file.
 
-    A damaged file is removed; one that the system refuses to read stays.
+    The file is mapped into memory, so that another process may remove it. A damaged
+    file is removed; one that the system refuses to read stays.
     """
     layers: dict[str, Tensor] = {}
     try:
         # torch's framework maps files instead of copying them.
-        with reading(path, "layers of an encoder"), safe_open(path, framework="pt") as file:
-            numbers, end = file.get_tensor("layers").view(torch.float32), 0
+        with (
+            reading(path, "layers of an encoder"),
+            safe_open(path, framework="pt") as file,
+        ):
+            numbers = file.get_tensor("layers").view(torch.float32)
+            end = 0
             for key, shape, check in parse_json(file.metadata()["index"], path):
-                start, end = end, end + math.prod(shape)
+                start = end
+                end += math.prod(shape)
                 if key in wanted:
                     layers[key] = numbers[start:end].view(shape)
                     if check != _check(key, layers[key]):
                         raise ValueError("its bytes have changed")
     except UserError as error:
         with suppress(OSError):
-            if refused := isinstance(error.__context__, OSError):  # safetensors has one kind, without a number
-                path.stat()  # unless there is none
-            else:
-                path.unlink()
-            why = "cannot be read" if refused else "is damaged and was removed"
-            console.print(f"{path} {why}: its layers are computed again", highlight=False)
+            _drop_damaged(path, error)
         return {}
     if layers:
         with suppress(OSError):
@@ -207,32 +281,70 @@ def read_layers(path: Path, wanted: Container[str]) -> dict[str, Tensor]:
     return layers
 
 
+def _drop_damaged(path: Path, error: UserError) -> None:
+    """Remove a damaged file, with a line. Raises OSError if there is none."""
+    # safetensors has one kind of OSError, without a number.
+    if isinstance(error.__context__, OSError):
+        path.stat()
+        why = "cannot be read"
+    else:
+        path.unlink()
+        why = "is damaged and was removed"
+    line = f"{path} {why}: its layers are computed again"
+    console.print(line, highlight=False)
+
+
 def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) -> None:
-    """Write layers [L, T, D] by key, and remove the least recently used files of the folders beside the file's, so that
-    all have at most `max_bytes`. Raises UserError without room or permission."""
-    root, size = path.parent.parent, sum(200 + each.nbytes for each in layers.values())
+    """Write layers [L, T, D] by key.
+
+    The least recently used files in the folders next to the file's are removed, so that
+    all have at most `max_bytes`. Raises UserError without room or permission.
+    """
+    size = sum(200 + tensor.nbytes for tensor in layers.values())
     with disk_errors(path):
-        root.mkdir(parents=True, exist_ok=True)
-        files = []
-        for each in (*root.glob(f"{HEX}/{NAMES}"), *root.glob(f"{HEX}/.{NAMES}.*")):  # unfinished ones, too
-            with suppress(OSError):  # removed meanwhile
-                files.append((each.stat().st_mtime_ns, each.stat().st_size, each))
-        files.sort()
-        taken = sum(size_of for _, size_of, _ in files)
-        while (free := shutil.disk_usage(root).free - SPARE) < size or taken + size > max_bytes:
-            if not files or free + taken < size:  # nothing is removed in vain
-                room = f"{(free + SPARE) / 1e9:.2f} GB free, of which {SPARE / 1e9:.0f} stay free"
-                raise UserError(f"{root}: no room for {size / 1e9:.2f} GB of layers: {room}.")
-            _, size_of, oldest = files.pop(0)
-            oldest.unlink(missing_ok=True)
-            taken -= size_of
+        _make_room(path.parent.parent, size, max_bytes)
         with atomic_write(path) as handle:
-            host = {key: each.cpu() for key, each in layers.items()}
-            index = json.dumps([[key, each.shape, _check(key, each)] for key, each in host.items()])
-            numbers = torch.cat([each.flatten() for each in host.values()])
-            save_file({"layers": numbers}, handle.name, {"index": index})  # `save` to bytes takes four times as long
+            host = {key: tensor.cpu() for key, tensor in layers.items()}
+            index = []
+            for key, tensor in host.items():
+                index.append([key, tensor.shape, _check(key, tensor)])
+            numbers = torch.cat([tensor.flatten() for tensor in host.values()])
+            about = {"index": json.dumps(index)}
+            # `save` to bytes takes four times as long.
+            save_file({"layers": numbers}, handle.name, about)
+
+
+def _make_room(root: Path, size: int, max_bytes: float) -> None:
+    """Remove the least recently used files of layers, so that `size` bytes fit.
+
+    Raises UserError without room.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    unfinished = root.glob(f"{HEX}/.{NAMES}.*")
+    files = []
+    for file in (*root.glob(f"{HEX}/{NAMES}"), *unfinished):
+        with suppress(OSError):  # removed meanwhile
+            state = file.stat()
+            files.append((state.st_mtime_ns, state.st_size, file))
+    files.sort()
+    taken = sum(file_size for _, file_size, _ in files)
+    free = shutil.disk_usage(root).free - SPARE
+    while free < size or taken + size > max_bytes:
+        if not files or free + taken < size:  # nothing is removed in vain
+            room = f"{(free + SPARE) / 1e9:.2f} GB free"
+            raise UserError(
+                f"{root}: no room for {size / 1e9:.2f} GB of layers: {room}, of which "
+                f"{SPARE / 1e9:.0f} stay free."
+            )
+        _, file_size, oldest = files.pop(0)
+        oldest.unlink(missing_ok=True)
+        taken -= file_size
+        free = shutil.disk_usage(root).free - SPARE
 
 
 def _check(key: str, layers: Tensor) -> int:
-    """xxh3 of the numbers on the CPU, seeded with the key, so that a swapped entry does not pass."""
+    """xxh3 of the numbers on the CPU.
+
+    Seeded with the key, so that a swapped entry does not pass.
+    """
     return xxh3_64_intdigest(layers.numpy().data, seed=int(key[:16], 16))

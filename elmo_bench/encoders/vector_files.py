@@ -1,14 +1,17 @@
-"""Word vectors, vectors of n-grams, and the safetensors files that this project ships of them.
+"""Word vectors, vectors of n-grams, and the safetensors files that ship of them.
 
 A compact file holds these tensors:
 
-    words                   uint8: the words in UTF-8, one a line, compressed with xz
+    words                   uint8: words in UTF-8, one a line, packed with xz
     vectors                 [V, D] float32, float16 or int8
-    vectors.scales          [V] float32, with int8 alone: row i is vectors[i] * scales[i]
-    ngrams, ngrams.scales   [B, D] and [B], optional, as above: vectors of n-gram buckets (`NGrams`)
+    vectors.scales          [V] float32, with int8 alone: row i is vectors[i] *
+                            scales[i]
+    ngrams, ngrams.scales   [B, D] and [B], optional, as above: vectors of n-gram
+                            buckets (`NGrams`)
 
-Its metadata is one JSON object under `about`: safetensors writes several keys in any order, and equal tables should be
-equal files. With n-grams, the object has `shortest` and `longest`, their lengths in characters.
+Its metadata is one JSON object under `about`: safetensors writes several keys in any
+order, and equal tables should be equal files. With n-grams, the object has `shortest`
+and `longest`, their lengths in characters.
 """
 
 import lzma
@@ -30,7 +33,10 @@ UNPACKING = 128 * 2**20  # bytes that xz may use; its strongest preset needs 65 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """`stored` [N, D] in float32, float16 or int8. With int8, row i is `stored[i] * scales[i]`."""
+    """`stored` [N, D] in float32, float16 or int8.
+
+    With int8, row i is `stored[i] * scales[i]`.
+    """
 
     stored: np.ndarray
     scales: np.ndarray | None = None  # float32 [N], with int8 alone
@@ -53,11 +59,13 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class NGrams:
-    """Vectors of unseen words from character n-grams, as fastText computes them (Bojanowski et al. 2017).
+    """Vectors of unseen words from character n-grams, as fastText computes them.
 
-    A word between `<` and `>` is cut into all n-grams of `shortest` to `longest` characters. Each n-gram is hashed to
-    one of the buckets, whose vectors are `rows` [B, D]; the vector of the word is the mean over its n-grams. Source:
-    `Dictionary::computeSubwords`, `Dictionary::hash` and `FastText::getWordVector` of facebookresearch/fastText.
+    (Bojanowski et al. 2017.) A word between `<` and `>` is cut into all n-grams of
+    `shortest` to `longest` characters. Each n-gram is hashed to one of the buckets,
+    whose vectors are `rows` [B, D]; the vector of the word is the mean over its
+    n-grams. Source: `Dictionary::computeSubwords`, `Dictionary::hash` and
+    `FastText::getWordVector` of facebookresearch/fastText.
     """
 
     rows: Rows
@@ -68,43 +76,71 @@ class NGrams:
         """float32 [N, D]; zeros for a word that is too short to have n-grams."""
         vectors = np.zeros((len(words), self.rows.dim), np.float32)
         for row, word in enumerate(words):
-            if buckets := self.buckets(word):
+            buckets = self.buckets(word)
+            if buckets:
                 vectors[row] = self.rows.take(np.array(buckets)).mean(0)
         return vectors
 
     def buckets(self, word: str) -> list[int]:
-        """The row of each n-gram of `<word>`, whose first LONGEST_WORD characters are read. A boundary is no n-gram."""
+        """The row of each n-gram of `<word>`.
+
+        The word's first LONGEST_WORD characters are read. A boundary is no n-gram.
+        """
         text = f"<{word[:LONGEST_WORD]}>"
-        return [
-            hash_of(text[start : start + size].encode(errors="surrogatepass")) % len(self.rows)
-            for start in range(len(text))
-            for size in range(self.shortest, min(self.longest, len(text) - start) + 1)
-            if size > 1 or 0 < start < len(text) - 1
-        ]
+        rows = []
+        for start in range(len(text)):
+            is_boundary = start in (0, len(text) - 1)
+            longest = min(self.longest, len(text) - start)
+            for size in range(self.shortest, longest + 1):
+                if size == 1 and is_boundary:
+                    continue
+                ngram = text[start : start + size].encode(errors="surrogatepass")
+                rows.append(hash_of(ngram) % len(self.rows))
+        return rows
+
+
+def in_bytes(words: Collection[str] | None) -> set[bytes] | None:
+    """Words in UTF-8, as files of vectors have them; None stays None."""
+    if words is None:
+        return None
+    return {word.encode(errors="surrogatepass") for word in words}
 
 
 def hash_of(ngram: bytes) -> int:
-    """32-bit FNV-1a as fastText computes it: a byte from 128 on is sign-extended to 32 bits, unlike in standard FNV."""
+    """32-bit FNV-1a as fastText computes it.
+
+    A byte from 128 on is sign-extended to 32 bits, unlike in standard FNV.
+    """
     value = 2166136261
     for byte in ngram:
-        value = (value ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * 16777619 & 0xFFFFFFFF
+        extended = byte if byte < 128 else byte | 0xFFFFFF00
+        value = (value ^ extended) * 16777619 & 0xFFFFFFFF
     return value
 
 
 @reader
-def read_compact(path: Path, keep: Collection[str] | None = None) -> tuple[list[str], np.ndarray, NGrams | None]:
-    """Words and their vectors float32 [V, D], in the order of the file, and the n-gram vectors, None without any.
+def read_compact(
+    path: Path, keep: Collection[str] | None = None
+) -> tuple[list[str], np.ndarray, NGrams | None]:
+    """Words, their vectors float32 [V, D], and the n-gram vectors, None without any.
 
-    With `keep`, only those words. Numbers may be infinite or NaN. Raises UserError if the file is cut off, or is not a
-    compact file.
+    In the order of the file; with `keep`, only those words. Numbers may be infinite or
+    NaN. Raises UserError if the file is cut off, or is not a compact file.
     """
-    with reading(path, "a file of word vectors"), safe_open(path, framework="numpy") as tensors:
+    with (
+        reading(path, "a file of word vectors"),
+        safe_open(path, framework="numpy") as tensors,
+    ):
         stored = _rows(tensors, "vectors")
         words = _words(tensors, len(stored))
-        ngrams = _ngrams(tensors, stored.dim) if "ngrams" in tensors.keys() else None  # noqa: SIM118
-        rows = None if keep is None else [row for row, word in enumerate(words) if word in keep]
+        ngrams = None
+        if "ngrams" in tensors.keys():  # noqa: SIM118  not a mapping
+            ngrams = _ngrams(tensors, stored.dim)
+        if keep is None:
+            return words, stored.take(), ngrams
+        rows = [row for row, word in enumerate(words) if word in keep]
         vectors = stored.take(rows)
-    return words if rows is None else [words[row] for row in rows], vectors, ngrams
+    return [words[row] for row in rows], vectors, ngrams
 
 
 def _rows(tensors: Any, name: str) -> Rows:
@@ -122,7 +158,11 @@ def _rows(tensors: Any, name: str) -> Rows:
 def _tensor(tensors: Any, name: str, dimensions: int, *dtypes: str) -> np.ndarray:
     tensor = tensors.get_tensor(name)
     if tensor.dtype.name not in dtypes or tensor.ndim != dimensions:
-        raise ValueError(f"{name} is {tensor.dtype} {[*tensor.shape]}, expected {' or '.join(dtypes)}, {dimensions}-d")
+        wanted = " or ".join(dtypes)
+        raise ValueError(
+            f"{name} is {tensor.dtype} {[*tensor.shape]}, expected {wanted}, "
+            f"{dimensions}-d"
+        )
     return tensor
 
 
@@ -140,10 +180,15 @@ def _words(tensors: Any, count: int) -> list[str]:
 
 
 def _ngrams(tensors: Any, dim: int) -> NGrams:
-    rows, about = _rows(tensors, "ngrams"), parse_json(tensors.metadata()["about"], "about")
-    shortest, longest = about["shortest"], about["longest"]
-    if type(shortest) is not int or type(longest) is not int or not 1 <= shortest <= longest:
+    rows = _rows(tensors, "ngrams")
+    about = parse_json(tensors.metadata()["about"], "about")
+    shortest = about["shortest"]
+    longest = about["longest"]
+    are_whole = type(shortest) is int and type(longest) is int
+    if not are_whole or not 1 <= shortest <= longest:
         raise ValueError("shortest and longest are not lengths of n-grams")
     if not len(rows) or rows.dim != dim:
-        raise ValueError(f"{len(rows)} n-gram vectors of {rows.dim} numbers for words of {dim}")
+        raise ValueError(
+            f"{len(rows)} n-gram vectors of {rows.dim} numbers for words of {dim}"
+        )
     return NGrams(rows, shortest, longest)

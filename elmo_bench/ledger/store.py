@@ -162,8 +162,18 @@ def _unpack(path: Path) -> dict[str, np.ndarray]:
 
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
     """The arrays, compressed; the same arrays give the same bytes."""
+    packed = _compressed(outcomes)
+    if len(packed) > MAX_OUTCOME_BYTES:
+        raise UserError(f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. Keep fewer figures per example.")
+    return packed
+
+
+def packed_size(outcomes: Mapping[str, np.ndarray]) -> int:
+    """The bytes of a file of outcomes, of which a record has at most MAX_OUTCOME_BYTES."""
+    return len(_compressed(outcomes))
+
+
+def _compressed(outcomes: Mapping[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
-    if buffer.tell() > MAX_OUTCOME_BYTES:
-        raise UserError(f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. Keep fewer figures per example.")
     return buffer.getvalue()

@@ -66,14 +66,14 @@ def library(source: Path, like: Tensor) -> CDLL | None:
     functions = None
     real = NUMBERS.get(like.dtype)
     if real and like.device.type == "cpu":
-        functions = _compiled(source, real)
+        functions = _compiled(source, real, os.environ.get("CC", ""))
     used(source.stem, "torch" if functions is None else "c")
     return functions
 
 
-def compiler() -> list[str]:
-    """The command in `$CC`, else `cc`. Raises ValueError if its quotes do not close."""
-    return shlex.split(os.environ.get("CC", "")) or ["cc"]
+def compiler(named: str) -> list[str]:
+    """What `$CC` names, else `cc`. Raises ValueError if its quotes do not close."""
+    return shlex.split(named) or ["cc"]
 
 
 def _pointer(array: Tensor | None) -> c_void_p:
@@ -85,7 +85,7 @@ def _pointer(array: Tensor | None) -> c_void_p:
 
 
 @cache
-def _compiled(source: Path, real: str) -> CDLL | None:
+def _compiled(source: Path, real: str, named: str) -> CDLL | None:
     """The library. It takes a third of a second, so no file stays for later runs."""
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ def _compiled(source: Path, real: str) -> CDLL | None:
             options = [*FLAGS, f"-I{SHARED}", f"-DREAL={real}"]
             files = ["-o", str(library), str(source), "-lm"]
             subprocess.run(
-                [*compiler(), *options, *files],
+                [*compiler(named), *options, *files],
                 check=True,
                 capture_output=True,
                 text=True,

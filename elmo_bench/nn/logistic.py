@@ -42,7 +42,9 @@ class LogisticLayer(nn.Module):
     def fits(
         self, x: Any, y: np.ndarray, *, c: float, factor: float, times: int
     ) -> Iterator[Fit]:
-        """Fit for C, C · factor, …, so many times; after each, this layer has its weights.
+        """Fit for C, C · factor, …, so many times.
+
+        After each, this layer has its weights.
 
         x: scipy's csr [N, F]. y: int [N], the class of each item. c: the inverse of the
         weight of the squared norm, next to a loss that is a sum over the items.

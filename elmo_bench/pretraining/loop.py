@@ -72,8 +72,10 @@ class Training:
         self.index = 0  # of the batch in the pass
         # Step, targets, the losses of both directions, learning rate.
         self.curve: list[list[float]] = []
+        # Whether the gradients of the last steps were finite, on the device.
+        self.finite: deque[Tensor] = deque(maxlen=READ_EVERY)
         # Steps whose losses are on the device.
-        self.unread: list[tuple[int, int, float, Tensor, Tensor]] = []
+        self.unread: list[tuple[int, int, float, Tensor]] = []
         self.before = 0.0  # seconds of earlier runs
         self.started = time.monotonic()
         # Each with its first step.
@@ -153,13 +155,19 @@ class Training:
         return mean_losses, torch.isfinite(norm)
 
     def run(self, title: str) -> None:
-        """Train to the end, from the current step."""
+        """Train to the end, from the current step.
+
+        Raises UserError if more than half of the last gradients are not finite.
+        """
         saved = time.monotonic()
         with progress(title) as meter:
             for batch in self._remaining():
                 loss, finite = self.train_step(batch)
                 rate = self.optimizer.param_groups[0]["lr"]
-                self.unread.append((self.step, self.read, rate, loss, finite))
+                self.unread.append((self.step, self.read, rate, loss))
+                self.finite.append(finite)
+                if self.step % READ_EVERY == 0:
+                    self._check_finite()
                 if self.device.type == "cpu" or len(self.unread) == READ_EVERY:
                     self._look(meter)
                 if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
@@ -188,19 +196,11 @@ class Training:
                     self.index = 0
 
     def _look(self, meter: Meter) -> None:
-        """Read losses, which waits for the device.
-
-        Raises UserError if they are not finite.
-        """
+        """Read losses, which waits for the device."""
         if not self.unread:
             return
-        steps, read, rates, losses, finite = zip(*self.unread, strict=True)
+        steps, read, rates, losses = zip(*self.unread, strict=True)
         self.unread = []
-        if torch.stack(finite).float().mean() < 0.5:
-            raise UserError(
-                f"step {self.step}: the gradient is not finite. The last checkpoint is "
-                "good: resume from it with a lower recipe.optimizer.lr."
-            )
         values = torch.stack(losses).cpu()
         before = self.curve[-1][1] if self.curve else 0
         rows = zip(steps, read, *values.T.tolist(), rates, strict=True)
@@ -215,8 +215,25 @@ class Training:
             steps=len(steps),
         )
 
+    def _check_finite(self) -> None:
+        """Raise UserError if most of the last gradients are not finite.
+
+        A gradient that is not finite changes nothing, so a few do no harm.
+        """
+        if not self.finite:
+            return
+        steps = len(self.finite)
+        wrong = steps - int(torch.stack([*self.finite]).sum())
+        if 2 * wrong > steps:
+            raise UserError(
+                f"step {self.step}: the gradient is not finite in {wrong} of the last "
+                f"{steps} steps. The last checkpoint is good: resume from it with a "
+                "lower recipe.optimizer.lr."
+            )
+
     def _save(self) -> None:
         """Write a checkpoint and the curve; the newest checkpoints stay."""
+        self._check_finite()
         state = {
             "place": [self.step, self.read, self.number, self.index],
             "seconds": self.seconds,

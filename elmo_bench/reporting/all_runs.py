@@ -16,6 +16,7 @@ from elmo_bench.reporting.formats import (
 from elmo_bench.reporting.layouts.encoders import over_baseline
 from elmo_bench.reporting.names import counted
 from elmo_bench.reporting.remarks import mixed_code
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import EXPLORATORY, Table, make_table, with_gains
 from elmo_bench.spec.experiments import MAIN, Experiment
 
@@ -56,7 +57,7 @@ def spent(runs: pd.DataFrame) -> str:
     A core-hour is an hour of processor time. Several runs may have shared a GPU, each with all of its hours.
     """
     hours: defaultdict[str, float] = defaultdict(float)
-    for run in runs.itertuples():
+    for run in rows_of(runs):
         unit = "core-hours" if run.device == "cpu" else f"hours on {run.device}"
         hours[unit] += run.work_minutes / 60
     amounts = " and ".join(f"{number_:,.1f} {unit}" for unit, number_ in sorted(hours.items()))

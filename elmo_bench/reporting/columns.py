@@ -9,7 +9,7 @@ from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import DRAWN, RunSpec
-from elmo_bench.spec.settings import of_system
+from elmo_bench.spec.task_files import of_system
 
 LABELS = (
     "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones

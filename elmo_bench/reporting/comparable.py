@@ -7,6 +7,7 @@ import pandas as pd
 
 from elmo_bench.reporting.columns import fraction_of
 from elmo_bench.reporting.names import amount_in_words, in_paper_order, task_title
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -35,7 +36,7 @@ def with_groups(systems: pd.DataFrame) -> pd.DataFrame:
     table = table.sort_values(["suite", "task", "test_mean"], ascending=[True, True, False])
     groups = [_described(task) for _, task in table.groupby(["suite", "task", "labels"])]
     table = table.join(pd.concat(groups), on="basis")
-    table["share"] = [_share(row.spec, row.train, row.whole) for row in table.itertuples()]
+    table["share"] = [_share(row.spec, row.train, row.whole) for row in rows_of(table)]
     order = in_paper_order(set(table.task))
     table["_task_order"] = table.task.map(order.index)
     table["_is_part"] = table.fraction != ""

@@ -25,6 +25,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import Counting, Counts, columns, main_figure
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
 from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
+from elmo_bench.reporting.rows import with_plain_texts
 from elmo_bench.reporting.significance import (
     CERTAIN,
     Difference,
@@ -114,7 +115,7 @@ def compare(
     reasons = table.both_converged.map({True: "not tested", False: "not converged"})
     reasons = reasons.where(table.both_checked.astype(bool), NOT_CHECKED)
     table["conclusion"] = table.verdict.where(table.verdict != "", reasons)
-    return table
+    return with_plain_texts(table)
 
 
 def _adjusted(p: pd.Series) -> pd.Series:

@@ -20,13 +20,14 @@ from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, score_of
 from elmo_bench.reporting.names import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED
 from elmo_bench.reporting.published import Published, processor, published, verdict
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.spec.config import FLOOR, choices
+from elmo_bench.spec.budget import learned
+from elmo_bench.spec.config import LEDGER, choices
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import floor_of
+from elmo_bench.spec.task_files import FLOOR, floor_of
 
 SEEDS = 3  # of the sweep that is suggested
-LEDGER = Path("results/runs")  # of commands that name none
 
 
 def overviews(records: Sequence[Record]) -> Iterator[str]:
@@ -42,7 +43,7 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
     table = systems(shown(frame))
     table = table.sort_values("hash", key=lambda hashes: hashes.map(order.index))
     for suite, group in table.groupby("suite", sort=False):
-        rows = list(group.itertuples())
+        rows = list(rows_of(group))
         options = [row.spec.changes | row.spec.columns | {"size": row.spec.size} for row in rows]
         common = set.intersection(*(set(of_row.items()) for of_row in options))
         changed = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
@@ -145,6 +146,8 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
         score_of(record, "test"),
     )
     main = measure(main, record["scores"]["test"]["overall"])
+    if not learned(record):
+        state += ", but the head learned nothing"
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
 
 
@@ -167,12 +170,17 @@ def ending(
 ) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next.
 
-    floor: the record that it is compared with, on data of the user's own. made: whether this command trained it; otherwise nothing is said of reproducing. options: of the run, as they were
-    given. ledger: for the commands in it.
+    floor: the record that it is compared with, on data of the user's own. made: whether this command trained it;
+    otherwise nothing is said of reproducing. options: of the run, as they were given. ledger: for the commands in it.
     """
     spec = record["spec"]
     took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
     yield f"{_best(record)}; {took}"
+    if not learned(record):
+        yield (
+            "the head learned nothing: it gives one answer to everything, or none that is right. "
+            "Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
+        )
     score = score_of(record, "test")
     if (row := published().get(record["hash"])) and made:
         said = verdict(score, record["seed"], processor(record["environment"]), row)
@@ -196,9 +204,19 @@ def _best(record: Record) -> str:
     if RunSpec(**record["spec"]).head == FLOOR:
         c = settings["task.head.c"] * settings["task.head.factor"] ** (best - 1)
         return f"best C on dev: {c:g}, number {best} of {run}"
-    most = settings.get("task.training.epochs")
-    why = "its budget" if run == most else f"then no better dev score; at most {most}"
-    return f"best epoch on dev: {best} of {run} ({why})"
+    return f"best epoch on dev: {best} of {run} ({_why_ended(record)})"
+
+
+def _why_ended(record: Record) -> str:
+    """Why training ended, and whether it had fewer epochs than the default run may have."""
+    spec = RunSpec(**record["spec"])
+    most = spec.settings.get("task.training.epochs")
+    if record["epochs"]["run"] != most:
+        return f"then no better dev score; at most {most}"
+    usual = (spec.usual or {}).get("task.training.epochs", most)
+    if most < usual:
+        return f"its budget, shortened from {usual}: compare leaves it out"
+    return "its budget"
 
 
 def report_folder(ledger: Path) -> Path:

@@ -9,6 +9,7 @@ import pandas as pd
 from elmo_bench.ledger.costs import EncoderCost, encoder_key
 from elmo_bench.reporting.formats import number
 from elmo_bench.reporting.published import processor
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import Format, Line, present
 
 SINGLE, SPEED = "tokens/s, batch 1", "best tokens/s"
@@ -67,7 +68,7 @@ def costs_of(systems: pd.DataFrame, costs: Iterable[EncoderCost]) -> dict[str, E
     Of several machines the one that has most of the systems.
     """
     keys = {
-        row.hash: encoder_key(row.spec.settings, row.spec.contents) for row in systems.itertuples()
+        row.hash: encoder_key(row.spec.settings, row.spec.contents) for row in rows_of(systems)
     }
     machines: dict[tuple[str, str], dict[str, EncoderCost]] = {}
     for cost in sorted(costs, key=lambda cost: cost["created"]):

@@ -6,7 +6,8 @@ import pandas as pd
 
 from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
-from elmo_bench.reporting.tables import Format, Line, lines_of, present
+from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.tables import Format, Line, present
 from elmo_bench.spec.experiments import PaperFigures
 
 REDUCTION = "error reduction"
@@ -58,7 +59,7 @@ def spread(
     heading: str,
     name: str,
     *,
-    of: str = "",
+    prefix: str = "",
     count: str = "n",
     mark: str = "",
     more: Mapping[str, str] | None = None,
@@ -66,23 +67,23 @@ def spread(
 ) -> Format:
     """Mean ± sd of the columns `name`_mean and `name`_sd, and a mark.
 
-    of: the beginning of all of these columns, in a wide table. more: parts after mean, sd and n.
+    prefix: the beginning of all of these columns, in a wide table. more: parts after mean, sd and n.
     """
 
     def text(line: Line) -> str:
-        mean = present(line.get(f"{of}{name}_mean"))
+        mean = present(line.get(f"{prefix}{name}_mean"))
         if mean is None:
             return ""
-        sign = present(line.get(f"{of}{mark}")) or ""
-        return f"{mean_and_sd(mean, line.get(f'{of}{name}_sd'))} {sign}".rstrip()
+        sign = present(line.get(f"{prefix}{mark}")) or ""
+        return f"{mean_and_sd(mean, line.get(f'{prefix}{name}_sd'))} {sign}".rstrip()
 
     columns = {"mean": f"{name}_mean", "sd": f"{name}_sd", "n": count, **(more or {})}
     attributes = {"link": "anchor"} | attributes
-    named = {key: f"{of}{column}" for key, column in attributes.items() if column}
+    named = {key: f"{prefix}{column}" for key, column in attributes.items() if column}
     return Format(
         heading,
         text,
-        {part: f"{of}{column}" for part, column in columns.items()},
+        {part: f"{prefix}{column}" for part, column in columns.items()},
         **named,
     )
 
@@ -186,24 +187,24 @@ def _seeds_of_both(line: Line) -> str:
     return "" if ours is None else f"{ours} and {line['their_count']}"
 
 
-def short_gain(line: Line, of: str = "") -> str:
+def short_gain(line: Line, prefix: str = "") -> str:
     """A gain in one decimal with its mark and its interval; empty without one."""
-    mean, low = present(line.get(f"{of}gain")), present(line.get(f"{of}low"))
+    mean, low = present(line.get(f"{prefix}gain")), present(line.get(f"{prefix}low"))
     if mean is None:
         return ""
-    parts = [f"{mean:+.1f}", MARKS[line[f"{of}verdict"]]]
+    parts = [f"{mean:+.1f}", MARKS[line[f"{prefix}verdict"]]]
     if low is not None:
-        parts.append(f"({low:.1f} to {line[f'{of}high']:.1f})")
+        parts.append(f"({low:.1f} to {line[f'{prefix}high']:.1f})")
     return with_minus(" ".join(part for part in parts if part))
 
 
-def judged(heading: str, *, of: str) -> Format:
+def judged(heading: str, *, prefix: str) -> Format:
     """In a wide table, a test score with the verdict of its gain over the baseline; see `with_judgements`."""
     parts = {"verdict": "judgement"}
     return spread(
         heading,
         "test",
-        of=of,
+        prefix=prefix,
         mark="judged_mark",
         more=parts,
         hint="judged_hint",
@@ -211,6 +212,7 @@ def judged(heading: str, *, of: str) -> Format:
     )
 
 
+# The columns that `judged` reads: those that `wide` repeats for each encoder. A new one is named here, too.
 JUDGED = (
     "test_mean",
     "test_sd",

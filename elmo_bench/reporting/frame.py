@@ -17,10 +17,12 @@ from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.columns import Run, run_of
 from elmo_bench.reporting.comparable import with_groups
 from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, distinct_name, is_checked
+from elmo_bench.reporting.rows import rows_of, with_plain_texts
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import invented, of_system
+from elmo_bench.spec.settings import invented
+from elmo_bench.spec.task_files import of_system
 
 NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
 
@@ -49,7 +51,7 @@ def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
     frame["checked"] = frame.task.map(checked).astype(bool)
     _name_encoders(frame)
     _mark_replaced(frame)
-    return frame
+    return with_plain_texts(frame)
 
 
 def shown(runs: pd.DataFrame) -> pd.DataFrame:
@@ -78,7 +80,7 @@ def _name_encoders(frame: pd.DataFrame) -> None:
     """
     source_of: dict[str, str | None] = {}
     sources: dict[str, set[str]] = defaultdict(set)
-    for run in newest(frame).itertuples():
+    for run in rows_of(newest(frame)):
         source = run.environment.get("source")
         source_of[run.hash] = source
         if run.left_out == "" and source:
@@ -101,10 +103,10 @@ def _mark_replaced(frame: pd.DataFrame) -> None:
     """Of systems with equal settings the newest is current."""
     latest: dict[tuple[str, str], str] = {}
     included = frame[frame.left_out == ""]
-    for run in included.sort_values(["created", "hash"]).itertuples():
+    for run in rows_of(included.sort_values(["created", "hash"])):
         latest[run.encoder, run.spec.identity] = run.hash
     replaced_by = []
-    for run in frame.itertuples():
+    for run in rows_of(frame):
         newer = latest.get((run.encoder, run.spec.identity), run.hash)
         replaced_by.append("" if run.left_out or newer == run.hash else newer)
     frame["replaced_by"] = replaced_by
@@ -149,10 +151,10 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     best = runs.best_epoch.astype(str) + " of " + runs.epochs.astype(str)
     table["seed_epochs"] = best.groupby(runs.hash).agg(tuple)
     table["converged"] = by_hash.converged.sum()
-    table["mark"] = [_mark(row) for row in table.itertuples()]
+    table["mark"] = [_mark(row) for row in rows_of(table)]
     table["work_minutes"] = by_hash.work_minutes.agg(tuple).map(fmean)
     table["peak_memory_mib"] = by_hash.peak_memory_mib.agg(tuple).map(fmean)
-    return with_groups(table)
+    return with_plain_texts(with_groups(table))
 
 
 def summary(system: Any, split: str) -> Summary:

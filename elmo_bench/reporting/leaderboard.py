@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from elmo_bench.ledger.costs import EncoderCost
-from elmo_bench.reporting import comparisons as tests
 from elmo_bench.reporting.all_runs import RUNS, all_runs, spent
+from elmo_bench.reporting.comparisons import ReadOutcomes, cached_outcomes, compare, ranks
 from elmo_bench.reporting.figures import Drawing, figures_of
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
@@ -20,7 +20,7 @@ from elmo_bench.reporting.overview import (
     rank_pairs,
     with_verdicts,
 )
-from elmo_bench.reporting.pairs import over_baseline as pairs_over_baseline
+from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.picture import gains_of, headline, picture
 from elmo_bench.reporting.selection import candidates, of_newest_protocol
 from elmo_bench.reporting.slices import slices
@@ -79,8 +79,8 @@ def leaderboard(
     suites, sections = [], []
     for _, of_suite in every.groupby("suite", sort=False):
         chosen = _chosen(of_suite)
-        read = tests.cached_outcomes()
-        comparisons = tests.compare(runs, _pairs(of_suite, chosen), read=read)
+        read = cached_outcomes()
+        comparisons = compare(runs, _pairs(of_suite, chosen), read=read)
         suites.append(_suite(of_suite, chosen[MAIN], comparisons, costs))
         sections.extend(_sections(of_suite, runs, chosen, comparisons, suites[-1], read=read))
     columns = ("name", "title", "headline", "picture", "table1", "encoders", "scores")
@@ -93,17 +93,17 @@ def leaderboard(
     )
 
 
-def _chosen(systems_: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def _chosen(of_suite: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """By experiment that has tables, in the order of the page, the systems that they show."""
     chosen = {}
     for experiment in map(Experiment.load, experiments()):
         if experiment.caption:
             select = layout_of(experiment).select
-            chosen[experiment.name] = select(candidates(systems_, experiment), experiment)
+            chosen[experiment.name] = select(candidates(of_suite, experiment), experiment)
     return chosen
 
 
-def _pairs(systems_: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def _pairs(of_suite: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """What is tested, with `purpose`: an experiment, the ranks of encoders, or the tables of all runs.
 
     Tests of one experiment are a family, and so are those of a table of all runs that table 1 does not make.
@@ -121,14 +121,14 @@ def _pairs(systems_: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.Dat
     ranked = rank_pairs(compared(chosen[MAIN]), primary, main)
     pairs.append(ranked.assign(purpose=RANKS, split="test", family=""))
     tested = over_baseline(primary).ours
-    others = pairs_over_baseline(systems_)
+    others = baseline_pairs(of_suite)
     others = others[~others.ours.isin(tested)]
-    pairs.append(others.assign(purpose=RUNS, split="test", family=others.ours.map(systems_.basis)))
+    pairs.append(others.assign(purpose=RUNS, split="test", family=others.ours.map(of_suite.basis)))
     return pd.concat(pairs, ignore_index=True)
 
 
 def _suite(
-    systems_: pd.DataFrame,
+    of_suite: pd.DataFrame,
     selected: pd.DataFrame,
     comparisons: pd.DataFrame,
     costs: Sequence[EncoderCost],
@@ -140,16 +140,16 @@ def _suite(
     proven, proofs = selected[selected.checked], _checked(primary)
     lead = leading(main, proofs)
     ranked = compared(selected)
-    ranks = tests.ranks(comparisons[comparisons.purpose == RANKS])
-    suite = systems_.suite.iloc[0]
-    is_own_data = all(reads_own_data(task) for task in set(systems_.task))
+    rank_table = ranks(comparisons[comparisons.purpose == RANKS])
+    suite = of_suite.suite.iloc[0]
+    is_own_data = all(reads_own_data(task) for task in set(of_suite.task))
     return {
         "name": suite,
         "title": f"Your data: {suite}" if is_own_data else f"Suite {suite}",
         "headline": headline(lead, gains_of(proven, proofs, (lead, BASELINE))),
         "picture": picture(proven, proofs, main),
         "table1": table1(selected, primary, main) if len(selected) else None,
-        "encoders": encoders(ranked, ranks, costs, main),
+        "encoders": encoders(ranked, rank_table, costs, main),
         "scores": with_verdicts(ranked, primary),
     }
 
@@ -160,33 +160,33 @@ def _checked(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sections(
-    systems_: pd.DataFrame,
+    of_suite: pd.DataFrame,
     runs: pd.DataFrame,
     chosen: Mapping[str, pd.DataFrame],
     comparisons: pd.DataFrame,
     suite: Mapping[str, Any],
     *,
-    read: tests.ReadOutcomes,
+    read: ReadOutcomes,
 ) -> list[dict[str, Any]]:
     """The encoders, a section for each experiment that has enough runs, worth against cost, slices of test, all runs.
 
     An experiment shows the systems of the newest training protocol that it has; `All runs` has the others too.
     """
     main = Experiment.load(MAIN)
-    newest = candidates(systems_, main)
+    newest = candidates(of_suite, main)
     primary = comparisons[comparisons.purpose == MAIN]
     ranked, cards = compared(chosen[MAIN]), suite["encoders"]
     overviews = [overview(ranked, primary, cards)] if len(cards) else []
     sections = [_section("encoders", "Encoders", newest, overviews)]
     for name, selected in chosen.items():
-        sections.append(_of_experiment(name, selected, systems_, runs, comparisons))
+        sections.append(_of_experiment(name, selected, of_suite, runs, comparisons))
     of_worth = worth(ranked[ranked.checked], _checked(primary), cards)
     sections.append(_section("worth", TITLE, newest, *of_worth))
-    latest = of_newest_protocol(systems_, systems_)
+    latest = of_newest_protocol(of_suite, of_suite)
     sections.append(_section("slices", "Slices of test", latest, slices(latest, runs, read)))
-    groups = systems_.groupby("basis", sort=False)
+    groups = of_suite.groupby("basis", sort=False)
     tables = [all_runs(group, runs, comparisons) for _, group in groups]
-    sections.append(_section("runs", "All runs", systems_, tables))
+    sections.append(_section("runs", "All runs", of_suite, tables))
     filled = [section for section in sections if section["tables"]]
     return [section | {"suite": suite["name"]} for section in filled]
 
@@ -194,7 +194,7 @@ def _sections(
 def _section(
     name: str,
     title: str,
-    systems_: pd.DataFrame,
+    in_section: pd.DataFrame,
     tables: Sequence[Table],
     figures: Sequence[Drawing] = (),
     *,
@@ -202,11 +202,11 @@ def _section(
     command: str = "",
     spent: str = "",
 ) -> dict[str, Any]:
-    """A row of `Leaderboard.sections`. `systems_`: whose training protocols it names.
+    """A row of `Leaderboard.sections`. in_section: systems, whose training protocols it names.
 
     name: its address on the page. about: empty if words.j2 has it. command: makes its runs, which took `spent`.
     """
-    protocols = sorted(set(systems_.protocol))
+    protocols = sorted(set(in_section.protocol))
     word = "protocol" if len(protocols) == 1 else "protocols"
     return {
         "name": name,
@@ -223,18 +223,18 @@ def _section(
 def _of_experiment(
     name: str,
     selected: pd.DataFrame,
-    systems_: pd.DataFrame,
+    of_suite: pd.DataFrame,
     runs: pd.DataFrame,
     comparisons: pd.DataFrame,
 ) -> dict[str, Any]:
     experiment = Experiment.load(name)
-    suite = systems_.suite.iloc[0]
+    suite = of_suite.suite.iloc[0]
     tested = comparisons[comparisons.purpose == name]
     is_swept = suite in choices("suite")
     return _section(
         name,
         experiment.caption,
-        candidates(systems_, experiment),
+        candidates(of_suite, experiment),
         layout_of(experiment).tables(selected, tested, experiment),
         figures_of(selected[selected.checked], _checked(tested), experiment),
         about=experiment.about,

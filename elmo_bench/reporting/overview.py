@@ -21,6 +21,7 @@ from elmo_bench.reporting.formats import (
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
 from elmo_bench.reporting.names import task_report, task_title
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import (
     Format,
     Line,
@@ -122,7 +123,7 @@ def overview(systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.Data
     )
     guessed = groups[groups.chance.notna()]
     if len(guessed):
-        chances = {f"{group.heading} chance": group.chance for group in guessed.itertuples()}
+        chances = {f"{group.heading} chance": group.chance for group in rows_of(guessed)}
         line = pd.DataFrame([{"name": "chance", **chances}], dtype=object)
         frame = pd.concat([frame, line], ignore_index=True)
     formats = [
@@ -133,7 +134,7 @@ def overview(systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.Data
     formats.append(rate(SPEED))
     notes = _ranking_note(systems, groups, encoders)
     if len(guessed):
-        answers = [f"{group.task_title}: {group.chance_of}" for group in guessed.itertuples()]
+        answers = [f"{group.task_title}: {group.chance_of}" for group in rows_of(guessed)]
         notes.append(f"chance: {'; '.join(answers)}.")
     title = f"Encoders by tasks, suite {suite}: test scores"
     return make_table(f"{suite}-encoders", title, frame, formats, notes=notes)
@@ -149,7 +150,7 @@ def _groups_by_breadth(systems: pd.DataFrame, names: list[str]) -> pd.DataFrame:
         _breadth=-systems.name.map(breadth), _position=systems.name.map(names.index)
     )
     table = table.sort_values(["_breadth", "_position"], kind="stable").drop_duplicates("basis")
-    chances = [chance_of(row) for row in table.itertuples()]
+    chances = [chance_of(row) for row in rows_of(table)]
     return table.assign(
         task_title=[task_title(task) for task in table.task],
         chance=pd.Series([score for score, _ in chances], table.index, float),
@@ -184,7 +185,7 @@ def _rank(line: Line) -> str:
 
 def _judged_or_chance(heading: str) -> Format:
     """A score; in the last line of the table what chance scores."""
-    score = judged(heading, of=f"{heading} ")
+    score = judged(heading, prefix=f"{heading} ")
     chance = number("", f"{heading} chance")
 
     def text(line: Line) -> str:
@@ -203,7 +204,7 @@ def _ranking_note(
         return []
     converged = systems[systems["mark"] == ""]
     titles = []
-    for group in groups.itertuples():
+    for group in rows_of(groups):
         if ranked <= set(converged[converged.basis == group.basis].name):
             titles.append(group.task_title)
     return [RANKED.format(", ".join(dict.fromkeys(titles)))]

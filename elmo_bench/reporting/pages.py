@@ -6,6 +6,7 @@ Text from records may come from strangers. HTML is escaped by the template, Mark
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from elmo_bench.reporting.names import (
     task_title,
     task_unit,
 )
-from elmo_bench.reporting.tables import Table, lines_of, present
+from elmo_bench.reporting.rows import lines_of, rows_of
+from elmo_bench.reporting.tables import Table, present
 
 FOLDER = Path(__file__).parent / "page"
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
@@ -43,12 +45,8 @@ _COLOURS |= {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line"}
 
 def markdown_page(board: Leaderboard, findings: Mapping[str, Findings]) -> str:
     """The whole page. The same ledger, findings and command give the same text."""
-    environment = _environment(escape=False)
-    environment.filters["literal"] = literal
-    environment.filters["code"] = lambda text: "`" + " ".join(text.replace("`", "'").split()) + "`"
-    text = environment.get_template("README.md.j2").render(
-        _content(board, findings), markdown=table_lines
-    )
+    template = _environment(escape=False).get_template("README.md.j2")
+    text = template.render(_content(board, findings), markdown=table_lines)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
@@ -103,14 +101,25 @@ def html_page(
     return iter(stream)
 
 
+@cache
 def _environment(*, escape: bool) -> Environment:
-    return Environment(
+    """With the templates that it has compiled, which takes as long as a small page."""
+    environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=escape,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.filters["literal"] = literal
+    environment.filters["code"] = _code
+    return environment
+
+
+def _code(text: str) -> str:
+    """As code in Markdown, which no backtick ends."""
+    words = text.replace("`", "'").split()
+    return f"`{' '.join(words)}`"
 
 
 def _content(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, Any]:
@@ -172,7 +181,7 @@ def _score(line: Mapping[str, Any]) -> dict[str, Any]:
 def _links(board: Leaderboard, home: Path) -> dict[str, dict[int, str]]:
     """The address of each record, by the anchor of its system and seed."""
     links: dict[str, dict[int, str]] = {}
-    for run in board.runs.itertuples():
+    for run in rows_of(board.runs):
         path = home / run.paths.record.relative_to(run.paths.ledger)
         links.setdefault(run.anchor, {})[run.seed] = quote(path.as_posix())
     return links
@@ -182,7 +191,7 @@ def _entries(
     systems: pd.DataFrame,
 ) -> Iterator[tuple[Any, list[tuple[int, str, str]], dict[str, str]]]:
     """Each system with its scores by seed and what its entry says below them."""
-    for system in systems.itertuples():
+    for system in rows_of(systems):
         by_seed = zip(system.seeds, system.dev_scores, system.test_scores, strict=True)
         scores = [(seed, f"{dev:.2f}", f"{test:.2f}") for seed, dev, test in by_seed]
         yield system, scores, _facts(system)
@@ -211,7 +220,7 @@ def _facts(system: Any) -> dict[str, str]:
 def data_lines(systems: pd.DataFrame) -> list[str]:
     """What the systems of each group were trained and scored on."""
     lines = []
-    for group in systems.drop_duplicates("basis").itertuples():
+    for group in rows_of(systems.drop_duplicates("basis")):
         counts = f"{group.train:,} train, {group.dev_items:,} dev, {group.test_items:,} test"
         facts = [data_name(group.task, group.suite), counts, f"size {group.size}"]
         facts += [f"version {group.version}", f"digest {group.data}"]
@@ -224,7 +233,7 @@ def data_lines(systems: pd.DataFrame) -> list[str]:
 def machines(runs: pd.DataFrame) -> list[str]:
     """How many runs came from which hardware and code, and the hours they took."""
     minutes: dict[str, list[float]] = {}
-    for run in runs.itertuples():
+    for run in rows_of(runs):
         minutes.setdefault(_machine(run), []).append(run.work_minutes)
     lines = []
     for place, of_place in sorted(minutes.items()):

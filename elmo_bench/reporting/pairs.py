@@ -24,7 +24,7 @@ def pairs_of(rows: Sequence[tuple[Any, ...]], *more: str) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=["ours", "theirs", *more], dtype=object)
 
 
-def over_baseline(systems: pd.DataFrame) -> pd.DataFrame:
+def baseline_pairs(systems: pd.DataFrame) -> pd.DataFrame:
     """Each system with its baseline: on the same basis, with the same changes as far as they concern it.
 
     The baseline itself, and a system without one, are in no pair.

@@ -12,7 +12,8 @@ from elmo_bench.reporting.figures import INK, SURFACE, Drawing, lanes, look
 from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.layouts.encoders import Pair, leading, papers_reduction, parts
 from elmo_bench.reporting.names import BASELINE, task_title
-from elmo_bench.reporting.tables import lines_of, present, with_gains
+from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.tables import present, with_gains
 from elmo_bench.spec.experiments import Experiment
 
 # Encoders in a sentence, where they are no names of columns.

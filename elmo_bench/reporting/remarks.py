@@ -6,6 +6,7 @@ import pandas as pd
 
 from elmo_bench.reporting.frame import shown
 from elmo_bench.reporting.names import counted
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.config import reads_own_data
 
 
@@ -23,7 +24,7 @@ def remarks(runs: pd.DataFrame) -> list[str]:
     """Lines on runs that do not compare: on another file of the same name, and by other code."""
     data_of = dict(zip(runs.hash, runs.data, strict=True))
     lines = set()
-    for run in runs[~runs.current].itertuples():
+    for run in rows_of(runs[~runs.current]):
         if reads_own_data(run.task) and run.data != data_of[run.replaced_by]:
             lines.add(
                 f"{run.task} on suite {run.suite}: runs on an earlier file of this name are left out. If it is "
@@ -35,7 +36,7 @@ def remarks(runs: pd.DataFrame) -> list[str]:
 def mixed_code(runs: pd.DataFrame) -> list[str]:
     """A line for each run, and for each task of comparable runs, that different code in an included folder made."""
     digests: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    for run in runs.itertuples():
+    for run in rows_of(runs):
         code = run.environment.get("code", {})
         if "task" in code:
             digests[run.basis, "task", f"{run.task} on suite {run.suite}"].add(code["task"])

@@ -17,7 +17,8 @@ from elmo_bench.reporting.findings import Findings
 from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.pages import html_page, literal, markdown_page, table_lines
-from elmo_bench.reporting.tables import Table, lines_of, make_table, wide
+from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.tables import Table, make_table, wide
 
 START, END = (
     "<!-- table: make report writes it -->",
@@ -81,12 +82,14 @@ def write_published(board: Leaderboard, path: Path) -> None:
 
 
 def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
-    """Write what the suite `open` shows: picture and table 1 between START and END, minutes where they are asked for.
+    """Write what the suite `open` shows into a page, between the markers that it has.
 
-    Raises UserError if the file lacks START or END.
+    Between START and END the picture and table 1, between MINUTES and MINUTES_END what runs take. Raises UserError for
+    a page without either.
     """
     text = "\n".join(line for _, line in read_lines(path)) + "\n"
-    if START not in text or END not in text.partition(START)[2]:
+    markers = [(START, END), (MINUTES, MINUTES_END)]
+    if not any(end in text.partition(start)[2] for start, end in markers):
         raise UserError(
             f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs."
         )

@@ -19,8 +19,9 @@ from elmo_bench.base.include import include_given
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.frame import runs, shown, systems
 from elmo_bench.reporting.names import UNCHECKED
-from elmo_bench.reporting.pairs import over_baseline
+from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.remarks import left_out, remarks
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.names import metric_of
 
 VERSION = "0.3.0"
@@ -110,7 +111,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
 def _baselines(frame: pd.DataFrame) -> pd.Series:
     """For each run the mean test score of the baseline's seeds on the same data; missing without one."""
     current = systems(shown(frame))
-    pairs = over_baseline(current)
+    pairs = baseline_pairs(current)
     means = pairs.set_index("ours").theirs.map(current.test_mean)
     return frame.hash.map(means).astype(float)
 
@@ -123,7 +124,7 @@ def write_logs(runs: pd.DataFrame, systems: pd.DataFrame, path: Path) -> None:
     )
     lines = []
     for run_hash in ordered.hash:
-        for run in runs[runs.hash == run_hash].sort_values("seed").itertuples():
+        for run in rows_of(runs[runs.hash == run_hash].sort_values("seed")):
             lines.append(json.dumps(log_of(run), ensure_ascii=False) + "\n")
     with atomic_write(path, "w") as file:
         file.writelines(lines)

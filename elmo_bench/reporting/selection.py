@@ -60,6 +60,7 @@ def with_variants(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame
     )
 
 
+# The columns that `references` reads, and those who call it: rows of all columns take longer.
 COMPARED = [
     "hash",
     "anchor",
@@ -69,7 +70,7 @@ COMPARED = [
     "alone",
     "encoder_label",
     "variation",
-]  # what follows reads
+]
 
 
 def references(system: Any, group: Sequence[Any], experiment: Experiment) -> list[Any]:

@@ -15,7 +15,8 @@ from elmo_bench.reporting.comparisons import ReadOutcomes, difference_of, scorin
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
 from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import BASELINE
-from elmo_bench.reporting.pairs import over_baseline
+from elmo_bench.reporting.pairs import baseline_pairs
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import over_seeds, summarise
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, present
 from elmo_bench.spec.experiments import MAIN, Experiment
@@ -59,7 +60,7 @@ def slices(
             "encoder_label", key=lambda names: names.map(position), kind="stable"
         )
         sliced = _sliced(ordered, runs, read, notes)
-        baselines = over_baseline(ordered)
+        baselines = baseline_pairs(ordered)
         for name in TITLES:
             rows.extend(
                 _rows(
@@ -104,7 +105,7 @@ def _sliced(
 ) -> list[Sliced]:
     """The systems of a group that have slices; adds a note for a file that cannot be read."""
     sliced = []
-    for system in group.itertuples():
+    for system in rows_of(group):
         try:
             metric = scoring(system.task)
             of_system = runs[runs.hash == system.hash].sort_values("seed")

@@ -9,10 +9,12 @@ import pandas as pd
 from elmo_bench.reporting.formats import short_gain
 from elmo_bench.reporting.layouts.encoders import CONTROLS, leading, parts, scores
 from elmo_bench.reporting.names import BASELINE, task_title
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, with_gains
 from elmo_bench.spec.experiments import Experiment
 
 COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
+# The columns of a comparison that `_short` reads, which the frame has for each gain. A new one is named here, too.
 SHORT_GAIN = (
     "gain",
     "low",
@@ -20,7 +22,7 @@ SHORT_GAIN = (
     "verdict",
     "conclusion",
     "anchor",
-)  # columns that `_gain_of` reads
+)
 
 
 def table1(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment) -> Table:
@@ -55,19 +57,19 @@ def _shown(systems: pd.DataFrame, experiment: Experiment) -> list[str]:
 
 def _short(heading: str) -> Format:
     """A gain in one decimal with its mark and its interval."""
-    of = f"{heading} "
+    prefix = f"{heading} "
 
     def text(line: Line) -> str:
-        return short_gain(line, of)
+        return short_gain(line, prefix)
 
     columns = {"mean": "gain", "low": "low", "high": "high", "verdict": "conclusion"}
     return Format(
         heading,
         text,
-        {part: f"{of}{column}" for part, column in columns.items()},
-        link=f"{of}anchor",
-        hint=f"{of}conclusion",
-        verdict=f"{of}verdict",
+        {part: f"{prefix}{column}" for part, column in columns.items()},
+        link=f"{prefix}anchor",
+        hint=f"{prefix}conclusion",
+        verdict=f"{prefix}verdict",
     )
 
 
@@ -86,7 +88,7 @@ def _notes(
     whole = comparisons[(comparisons.our_name == name) & (comparisons.their_name == BASELINE)]
     ties = with_gains(systems, whole[whole.verdict == "tie"])
     hidden = []
-    for row in ties[ties.difference.notna()].itertuples():
+    for row in rows_of(ties[ties.difference.notna()]):
         title = task_title(row.task)
         hidden.append(f"{row.detectable:.1f} points on {title[0].lower()}{title[1:]}")
     if hidden:

@@ -28,6 +28,7 @@ from elmo_bench.reporting.names import (
     is_checked,
 )
 from elmo_bench.reporting.pairs import pairs_of
+from elmo_bench.reporting.rows import lines_of
 from elmo_bench.spec.experiments import Experiment
 
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
@@ -122,11 +123,6 @@ def present(value: Any) -> Any:
     return None if missing else value
 
 
-def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as dictionaries."""
-    return frame.to_dict("records")  # type: ignore[return-value]
-
-
 def make_table(
     stem: str,
     title: str,
@@ -195,11 +191,18 @@ def with_gains(systems: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame
 
     Adds `untested_note`, a sentence, and `our_count` and `their_count`, the numbers of seeds where they differ.
     """
-    table = comparisons.astype({"n_ours": "Int64", "n_theirs": "Int64"})
-    differ = table.n_ours != table.n_theirs
-    table["our_count"] = table.n_ours.where(differ)
-    table["their_count"] = table.n_theirs.where(differ)
-    table["untested_note"] = [f"Not tested: {why}." if why else "" for why in table.untested]
+    counts = comparisons[["n_ours", "n_theirs"]].astype(
+        "Int64"
+    )  # whole numbers, also where some are missing
+    differ = counts.n_ours != counts.n_theirs
+    notes = [f"Not tested: {why}." if why else "" for why in comparisons.untested]
+    table = comparisons.assign(
+        n_ours=counts.n_ours,
+        n_theirs=counts.n_theirs,
+        our_count=counts.n_ours.where(differ),
+        their_count=counts.n_theirs.where(differ),
+        untested_note=pd.Series(notes, comparisons.index, object),
+    )
     new = [name for name in table if name not in systems]
     return systems.merge(table[new], how="left", left_on="hash", right_on="ours")
 

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import FRACTION, columns, encoded, main_figure, scores_of, sums_of
+from elmo_bench.base.metric import FRACTION, TYPE, columns, encoded, main_figure, scores_of, sums_of
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS
 from elmo_bench.ledger.outcomes import AGREES, check_figures
@@ -261,12 +261,30 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
         raise UserError(f"Metric.figures: {metric.main} is {main}. Give 0 where there is nothing to divide by.")
     if lacking := [name for name in metric.summed if name not in sums]:
         raise UserError(f"Metric.counts has no {', '.join(lacking)}, which Metric.summed names.")
+    _check_main(metric, counts)
     several = main_figure(metric)(columns(metric, counts).sum(axis=0) * np.ones((2, 3, 1)))
     if np.shape(several) != (2, 3) or not np.allclose(several, main, rtol=0, atol=AGREES):
         said = f"{metric.main} {main:.4f}, and {several!s:.60} of the sums of Metric.summed, six times each"
         raise UserError(f"Metric.figures: {said}. Compute it from these and `items` alone, number by number.")
     check_figures(ledger.joined({"dev": {}, "test": encoded(counts)}), metric, {"test": scores})
     return f"{metric.main} {main:.2f}, by {metric.formula} from the counts of {len(examples)} items"
+
+
+def _check_main(metric: Metric, counts: Mapping[str, np.ndarray]) -> None:
+    """Raise UserError unless the main figure can be had from the sums of Metric.summed alone.
+
+    A mean over labels, such as macro-F1, cannot be, unless the counts of each label are named there.
+    """
+    sums = columns(metric, counts).sum(axis=0)
+    try:
+        main_figure(metric)(sums)
+    except (KeyError, UserError):
+        named = ", ".join([*metric.summed, "items"])
+        types = sorted(name for name in counts if name.startswith(TYPE))
+        advice = f"Name what it needs in `summed`, such as {', '.join(types[:2])}" if types else "Name what it needs"
+        why = f"{metric.main} does not follow from the sums of {named}, which `formula`={metric.formula} is about"
+        how = "and give its formula a name of its own, or choose a main figure that does"
+        raise UserError(f"Metric.figures: {why}. {advice}, {how}.") from None
 
 
 def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files, sources_of
+from elmo_bench.runner.outcome_size import check_outcomes_fit
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -47,6 +48,7 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
                 raise UserError(f"{where}: it has no {', '.join(lacking)}. Add it.")
             if not all(isinstance(text, tuple) for text in example.texts):
                 raise UserError(f"{where}: texts is not a tuple of tuples of words.")
+    check_outcomes_fit(spec.task, splits)
     return splits
 
 

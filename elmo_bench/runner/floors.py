@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from omegaconf import DictConfig
 
 from elmo_bench.spec.run_spec import DRAWN
-from elmo_bench.spec.settings import floor_of
+from elmo_bench.spec.task_files import floor_of
 
 # The floor takes these options of a run, which say what it reads and where it is kept.
 _SHARED = ("data", "suite", "size", "store", "logger", "launcher", "ledger", "overwrite", "predictions", "experiment")

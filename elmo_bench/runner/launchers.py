@@ -25,7 +25,14 @@ from elmo_bench.base.include import folders
 from elmo_bench.base.machine import available_memory, gpus, resident_memory
 from elmo_bench.runner.plan import PlannedRun
 
-PRELOAD = ["elmo_bench.cli.run", "elmo_bench.runner.run", "elmo_bench.runner.evaluate"]
+PRELOAD = [
+    "elmo_bench.cli.run",
+    "elmo_bench.runner.run",
+    "elmo_bench.training.lightning",  # before whatever imports Lightning
+    "elmo_bench.runner.evaluate",
+    "elmo_bench.runner.predict",
+    "h5py",
+]
 POLL = 1.0  # seconds
 TORCHS = 0.9  # of a run's share of a GPU's memory; the driver takes the rest
 PATIENCE = 10.0  # seconds for a child to end after a signal

@@ -132,14 +132,18 @@ def predict(
             raise UserError(f"{record_file}: {said}. Give the right ones with --{name}.")
     head, index = build_kept(spec, setup, frozen, kept, head_file)
     sizes = {key: usual.settings[f"task.training.{key}"] for key in ("batch", "tokens")}
-    batches = DataModule({"text": examples}, lambda some: head.collate(some, index), seed=setup.seed, **sizes)
+    blank = getattr(data, "leaves_blank", False)
+    places = [place for place, example in enumerate(examples) if not blank or all(example.texts)]
+    complete = [examples[place] for place in places]
+    batches = DataModule({"text": complete}, lambda some: head.collate(some, index), seed=setup.seed, **sizes)
     predicted: dict[int, Any] = {}
-    with torch.no_grad(), progress("predict", total=len(examples)) as meter:
+    with torch.no_grad(), progress("predict", total=len(complete)) as meter:
         for batch in batches.loader("text"):
             numbers = batch["numbers"]
             predicted |= zip(numbers, predictions_of(head, batch, len(numbers)), strict=True)
             meter.advance(steps=len(numbers))
-    data.write(out, examples, [predicted[number] for number in range(len(examples))])
+    by_place = {places[number]: guess for number, guess in predicted.items()}
+    data.write(out, examples, [by_place.get(place) for place in range(len(examples))])
     return len(examples)
 
 

@@ -32,9 +32,9 @@ from elmo_bench.runner.data import (
     training_split,
     words_of,
 )
-from elmo_bench.spec.config import FLOOR
 from elmo_bench.spec.names import head_class, load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data

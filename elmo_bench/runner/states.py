@@ -10,8 +10,8 @@ from typing import Any
 
 from elmo_bench.ledger import Record, minutes_of, read_all, read_holders, settings_key
 from elmo_bench.runner.plan import PlannedRun
-from elmo_bench.spec.config import FLOOR
 from elmo_bench.spec.run_spec import converged
+from elmo_bench.spec.task_files import FLOOR
 
 STATES = ("done", "running", "missing")
 

@@ -26,8 +26,8 @@ from elmo_bench.runner.prepare import (
     lexicon_of,
     vocabulary_of,
 )
-from elmo_bench.spec.config import FLOOR
 from elmo_bench.spec.names import task_class
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,
     Checkpoints,

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_bench.spec.config import head_of, task_yaml
+from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.task_files import head_of
 
 
 def converged(record: Mapping[str, Any]) -> bool:
@@ -22,7 +23,7 @@ def converged(record: Mapping[str, Any]) -> bool:
     epochs = spec["settings"].get("task.training.epochs")
     if not isinstance(budget, int) or not isinstance(epochs, int):
         return False
-    return epochs >= budget and _learned(record)
+    return epochs >= budget and learned(record)
 
 
 def _budget(report: Mapping[str, Any], size: str) -> Any:
@@ -36,7 +37,7 @@ def _budget(report: Mapping[str, Any], size: str) -> Any:
     return budget.get(size) if isinstance(budget, dict) else None
 
 
-def _learned(record: Mapping[str, Any]) -> bool:
+def learned(record: Mapping[str, Any]) -> bool:
     """Whether a run learned something.
 
     It did not if it scores 0 on dev, or the same after every one of several epochs

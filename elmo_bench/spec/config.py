@@ -35,6 +35,12 @@ from elmo_bench.spec.conf_files import (
 )
 from elmo_bench.spec.options import check_kind, guess, parse, unknown_option
 from elmo_bench.spec.sweeps import sweep
+from elmo_bench.spec.task_files import (  # noqa: F401  # others import them from here
+    put_head,
+    reads_own_data,
+    suite_tasks,
+    task_yaml,
+)
 
 NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
@@ -44,13 +50,22 @@ NEEDED = {  # the keys of a choice that every run reads
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")
 # `+key=value` may add an option to these groups.
 OPEN = ("task", "encoder", "mix", "launcher", "logger")
+LEDGER = Path("results/runs")  # of commands that name none
 # Nothing would read a new option of these groups. Below them are arguments of
 # optimisers, heads and encoders, which check their arguments.
 CHECKED = ("task", "encoder", "mix")
-STRONG = "strong"  # the choice of `head` that every task has: its own head
-FLOOR = "floor"  # the head of encoders that have no vectors
+
+
+def sweep_logs(ledger: Any) -> str:
+    """The folder for the logs of a sweep: of another ledger, one beside it."""
+    path = Path(str(ledger))
+    if path == LEDGER:
+        return "results/sweeps"
+    return str(path.parent / f"{path.absolute().name}-sweeps")
+
 
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)
+OmegaConf.register_new_resolver("sweep_logs", sweep_logs, replace=True)
 
 
 @reader
@@ -79,41 +94,6 @@ def compose(
         raise UserError(f"{key} has no value; give {key}=…") from None
     except (OmegaConfBaseException, RecursionError) as error:
         raise UserError(f"{name}: {first_line(error)}") from None
-
-
-def reads_own_data(task: str) -> bool:
-    """Whether a task reads the user's own data (`data.file`) instead of suites."""
-    return "file" in (task_yaml(task).get("data") or {})
-
-
-def suite_tasks() -> list[str]:
-    """The tasks that read suites, in order."""
-    return [task for task in choices("task") if not reads_own_data(task)]
-
-
-@cache
-def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
-    """`conf/task/<task>.yaml` as plain data, interpolations unresolved.
-
-    head: a choice of `head`, whose keys take the place of the task's; those of `report`
-    are added to the task's. {} if there is no such task.
-    """
-    path = config_files("task").get(task)
-    if not path:
-        return {}
-    content = plain_yaml(path)
-    keys = (content.get("heads") or {}).get(head) or {}
-    report = content.get("report", {}) | keys.get("report", {})
-    return content | keys | {"report": report}
-
-
-def head_of(task: str, settings: Mapping[str, Any]) -> str:
-    """The choice of `head` of a run with these settings, which have its name."""
-    name = settings.get("task.head.name")
-    for head in task_yaml(task).get("heads") or {}:
-        if task_yaml(task, head)["head"]["name"] == name:
-            return head
-    return STRONG
 
 
 def one_run(options: Sequence[str], folder: Path) -> list[str]:
@@ -150,10 +130,20 @@ def _is_choice(override: Override, folder: Path) -> bool:
 
 
 def _chosen(override: Override) -> str:
-    """The name of a choice, as it is written if it looks like a number or a list."""
+    """The name of a choice, as it is written if it looks like a number.
+
+    Raises UserError for a list.
+    """
     choice = override.value()
     if isinstance(choice, str):
         return choice
+    if isinstance(choice, list):
+        group = override.key_or_group
+        values = ",".join(map(str, choice))
+        raise UserError(
+            f"{override.input_line}: one name is wanted, and this is a list. "
+            f"`sweep {group}={values}` makes a run of each."
+        )
     return str(override.input_line).partition("=")[2]
 
 
@@ -196,7 +186,7 @@ def _composed(
     assert isinstance(config, DictConfig)
     _check_keys(config, used)
     _check_names(config, used)
-    _put_head(config, used)
+    put_head(config, used)
     OmegaConf.set_struct(config, True)
     return config
 
@@ -210,37 +200,6 @@ def _override_choices(
         for other, choice in overrides.items():
             if other not in chosen:
                 used[other] = choice
-
-
-def _put_head(config: DictConfig, used: Mapping[str, str]) -> None:
-    """Put the keys of the chosen head in the place of the task's own.
-
-    Raises UserError for a head that the task does not have.
-    """
-    if not {"task", "head"} <= used.keys():
-        return
-    heads = config.task.pop("heads", {})
-    head = used["head"]
-    if head == STRONG:
-        return
-    if head not in heads:
-        raise UserError(_no_head(head, used))
-    for key, value in heads[head].items_ex(resolve=False):
-        if key != "report":
-            config.task[key] = value
-
-
-def _no_head(head: str, used: Mapping[str, str]) -> str:
-    """One line for a head that the task does not have."""
-    task = used["task"]
-    own = ", ".join(filter(reads_own_data, choices("task")))
-    if head == FLOOR:
-        encoder = used["encoder"]
-        return f"encoder={encoder}: a floor, which task={task} lacks. It is for: {own}"
-    return (
-        f"head={head}: task={task} has its own head alone. "
-        f"Leave out the option, or choose one of: task={own}"
-    )
 
 
 def _check_keys(config: DictConfig, used: Mapping[str, str]) -> None:

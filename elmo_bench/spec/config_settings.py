@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import head_of, reads_own_data, task_yaml
+from elmo_bench.spec.config import reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted
 from elmo_bench.spec.settings import (
     ABSENT,
@@ -21,6 +21,7 @@ from elmo_bench.spec.settings import (
     VECTORS,
     name_of,
 )
+from elmo_bench.spec.task_files import head_of
 
 # The options of a mix that some kinds alone read, by kind.
 MIX_OPTIONS = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}

@@ -21,7 +21,8 @@ from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import RATE, VECTORS, of_system
+from elmo_bench.spec.settings import RATE, VECTORS
+from elmo_bench.spec.task_files import of_system
 from elmo_bench.spec.variants import PaperFigures, Printed, Variant
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order

@@ -14,7 +14,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.metric import Counting
-from elmo_bench.spec.config import FLOOR, STRONG
+from elmo_bench.spec.task_files import FLOOR, STRONG
 
 MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
     "Data": (
@@ -63,7 +63,7 @@ def _class(task: str, part: str, name: str, members: Sequence[str]) -> Any:
     _check_task(task)
     module = f"elmo_bench.tasks.{task}.{part}"
     where = f"task={task}"
-    advice = "See CONTRIBUTING.md."
+    advice = "See docs/extend.md."
     try:
         cls = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -165,7 +165,7 @@ def _loader(kind: str) -> Callable[..., Any]:
     load = getattr(module, "load", None)
     if load is None:
         raise UserError(
-            f"{where}: encoders/{kind}.py has no function load. See CONTRIBUTING.md."
+            f"{where}: encoders/{kind}.py has no function load. See docs/extend.md."
         )
     return load
 

@@ -174,8 +174,10 @@ def unknown_option(key: str, config: DictConfig) -> str:
     longer = [] if last.lower() in keys else _longer(key, config)
     if longer:
         return f"{problem} (did you mean {' or '.join(map(repr, longer))}?)"
+    meant = _meant(key, last, path, keys, config)
+    hint = f" (did you mean '{meant}'?)" if meant else ""
     level = f"'{'.'.join(path)}' has" if path else "the options are"
-    return f"{problem}{guess(last, keys)}; {level}: {', '.join(keys)}"
+    return f"{problem}{hint}; {level}: {', '.join(keys)}"
 
 
 def _longer(key: str, config: DictConfig) -> list[str]:
@@ -190,11 +192,45 @@ def _longer(key: str, config: DictConfig) -> list[str]:
     return [name for name in names if name.count(".") == fewest][:3]
 
 
+def _meant(
+    key: str, last: str, path: Sequence[str], keys: Sequence[str], config: DictConfig
+) -> str | None:
+    """The whole key that an unknown one resembles, if there is one.
+
+    path: its components that exist. last: the first that does not. keys: at its level.
+    """
+    at_level = _closest(last, keys)
+    has_unknown_group = not path and "." in key
+    if at_level and not has_unknown_group:
+        return ".".join([*path, at_level])
+    endings = _endings(key, config)
+    ending = _closest(key, endings)
+    return endings[ending] if ending else at_level
+
+
+def _endings(key: str, config: DictConfig) -> dict[str, str]:
+    """The options by their last components, as many as a key has.
+
+    Of several with one ending, the option with the fewest components.
+    """
+    whole: Any = OmegaConf.to_container(config, resolve=False)
+    count = key.count(".") + 1
+    endings: dict[str, str] = {}
+    for name in sorted(dotted(whole), key=lambda name: -name.count(".")):
+        endings[".".join(name.split(".")[-count:])] = name
+    return endings
+
+
 def guess(word: str, names: Iterable[str]) -> str:
     """` (did you mean …?)`, or "" if no name is close, without regard to case."""
+    name = _closest(word, names)
+    return f" (did you mean '{name}'?)" if name else ""
+
+
+def _closest(word: str, names: Iterable[str]) -> str | None:
     folded = {name.lower(): name for name in names}
     close = difflib.get_close_matches(word.lower(), folded, n=1)
-    return f" (did you mean '{folded[close[0]]}'?)" if close else ""
+    return folded[close[0]] if close else None
 
 
 def check_kind(option: Override, plain: DictConfig) -> None:

@@ -17,15 +17,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.budget import converged  # noqa: F401  # others import it from here
-from elmo_bench.spec.config import (
-    FLOOR,
-    STRONG,
-    VERSIONS,
-    compose,
-    head_of,
-    reads_own_data,
-    task_yaml,
-)
+from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
 from elmo_bench.spec.config_settings import settings_of
 from elmo_bench.spec.options import is_option, nested, spelled
 from elmo_bench.spec.run_setup import Setup
@@ -39,6 +31,7 @@ from elmo_bench.spec.settings import (
     name_of,
     parts_of,
 )
+from elmo_bench.spec.task_files import head_of, head_options
 
 # With either, the seed draws the training examples.
 DRAWN = {"data.train_fraction", "data.max_train"}
@@ -227,7 +220,7 @@ class RunSpec:
             return {}
         settings = {key: value for key, value in ABSENT.items() if key in usual}
         settings |= self.settings
-        changes = _head_options(self.head)
+        changes = head_options(self.head)
         for key in sorted(settings.keys() - _UNCHANGED):
             value = settings[key]
             if _differs(key, value, usual):
@@ -298,7 +291,7 @@ class RunSpec:
         Raises UserError if they do not name this encoder.
         """
         suite = "suite.name" if reads_own_data(self.task) else "suite"
-        head = [f"{key}={name}" for key, name in _head_options(self.head).items()]
+        head = [f"{key}={name}" for key, name in head_options(self.head).items()]
         options = (
             f"task={self.task}",
             *encoder,
@@ -333,11 +326,6 @@ def _without_spaces(name: str) -> str:
 def _composed(options: tuple[str, ...]) -> tuple[DictConfig, RunSpec]:
     config = compose("config", options)
     return config, RunSpec.of(config)
-
-
-def _head_options(head: str) -> dict[str, str]:
-    """The option that chooses a head, unless the task or the encoder brings it."""
-    return {} if head in (STRONG, FLOOR) else {"head": head}
 
 
 # No change of the user's: versions of code, and names of the user's files and columns.

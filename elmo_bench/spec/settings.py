@@ -14,8 +14,9 @@ from typing import Any
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.spec.config import FLOOR, choices, reads_own_data, task_yaml
+from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
+from elmo_bench.spec.task_files import check_head
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 # The static vectors, or those whose width learned words have.
@@ -30,7 +31,7 @@ FILES = ("weights", "inputs")
 OWN_FILES = ("file", "train", "dev", "test")
 OWN_COLUMNS = (
     *("text", "label", "tokens", "tags", "premise", "hypothesis"),
-    *("sentence", "columns", "scheme"),
+    *("sentence", "columns", "scheme", "alike"),
 )
 OWN = (*OWN_FILES, *OWN_COLUMNS)
 # Settings that are names, and never paths.
@@ -169,7 +170,7 @@ def check_run(config: DictConfig) -> None:
         _check_own_data(config)
     else:
         _check_no_own_data(config)
-    _check_head(config)
+    check_head(config)
     _check_ledger(Path(config.ledger))
     words = config.encoder.words
     if words and not config.encoder.vectors:
@@ -242,37 +243,6 @@ def _check_own_data(config: DictConfig) -> None:
         raise UserError(
             f"suite {suite}: the name of a suite, not of data of your own. "
             "Add suite.name=NAME."
-        )
-
-
-def floor_of(task: str) -> str | None:
-    """The encoder that is the floor of a task on the user's own data, if it has one."""
-    return task_yaml(task).get("report", {}).get("floor")
-
-
-def of_system(option: str) -> bool:
-    """Whether an option belongs to what tables compare: the encoder and the head.
-
-    All other options vary how a system is trained.
-    """
-    return option == "head" or option.startswith("encoder.")
-
-
-def _check_head(config: DictConfig) -> None:
-    """Raises UserError for a floor's head without the floor, and the reverse."""
-    encoder = config.encoder.name
-    head = config.head.name
-    task = config.task.name
-    floor = floor_of(task)
-    if head == FLOOR and encoder != floor:
-        raise UserError(
-            f"encoder={encoder} head={head}: not the floor of task={task}, "
-            f"which is encoder={floor}"
-        )
-    if head != FLOOR and floor and encoder == floor:
-        raise UserError(
-            f"encoder={encoder} head={head}: a floor has no vectors for another head. "
-            "Leave out the head."
         )
 
 

@@ -3,20 +3,55 @@
 Cells stay as they are written: no number, date or missing value is guessed.
 """
 
+import codecs
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError, every
+from elmo_bench.base.files import LONGEST_LINE, open_text
 from elmo_bench.base.notes import note
+from elmo_bench.base.reading import reader, reading
 from elmo_bench.text.sizes import LARGEST, Sizes, check_names, lines_of
 
 Row = dict[str, Any]  # cell by column
 _SEPARATOR = re.compile(r"(?i)sep=([,;|\t])\s*")  # Excel's first line
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """How a CSV or TSV file is written."""
+
+    separator: str
+    mark: str = ""  # a byte order mark, at the start
+    end: str = "\n"  # of a line
+    named: bool = False  # the first line is Excel's `sep=;`
+
+    @property
+    def start(self) -> str:
+        """What comes before the names of the columns."""
+        first = f"sep={self.separator}{self.end}" if self.named else ""
+        return self.mark + first
+
+
+@reader
+def form_of_csv(path: Path, ending: str) -> CsvForm:
+    """The form of a file that `rows_of_csv` reads; `ending` is .csv or .tsv."""
+    with reading(path, "a text file"), open_text(path) as file:
+        raw = file.readline(LONGEST_LINE)
+    first = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
+    named = _SEPARATOR.fullmatch(first)
+    return CsvForm(
+        separator=named[1] if named else _separator(first, ending),
+        mark=codecs.BOM_UTF8.decode() if raw.startswith(codecs.BOM_UTF8) else "",
+        end="\r\n" if raw.endswith(b"\r\n") else "\n",
+        named=named is not None,
+    )
 
 
 def rows_of_csv(path: Path, ending: str) -> list[Row]:
@@ -34,7 +69,8 @@ def rows_of_csv(path: Path, ending: str) -> list[Row]:
     if separator != "," and ending == ".csv":
         note(f"columns are separated by {separator!r}", path)
     quoting = csv.QUOTE_MINIMAL
-    if separator == "\t" and _has_bare_quotes(path):
+    has_quotes = all(map(_QUOTED.fullmatch, first.rstrip("\r\n").split("\t")))
+    if separator == "\t" and not has_quotes and _has_bare_quotes(path):
         quoting = csv.QUOTE_NONE
     lines = chain(["\n" if named else first], lines)
     rows = _cells(path, lines, separator, quoting)
@@ -100,7 +136,8 @@ def _has_bare_quotes(path: Path) -> bool:
 
     So it is in files written without quoting: each line has as many cells as the first,
     two or more, and a cell begins with a mark without being quoted as a whole. A reader
-    of quoted cells would join such lines. It is noted.
+    of quoted cells would join such lines. It is noted. Where all names of the columns
+    are quoted, cells are, too, and nobody needs to ask.
     """
     count = 0  # cells of a line
     bare: list[int] = []  # the lines with such a cell

@@ -105,7 +105,9 @@ def _shown(key: str, value: Any) -> str:
 def count_types(
     labels: Mapping[str, Sequence[Collection[str]]],
 ) -> dict[str, np.ndarray]:
-    """{`type:NAME.COUNT`: uint32 [items]}, from which figures by type follow.
+    """{`type:NAME.COUNT`: [items]}, from which figures by type follow.
+
+    They have the smallest unsigned type, as there may be many labels and items.
 
     labels: for each count, the labels of each item: a label as often as it counts.
     """
@@ -116,7 +118,8 @@ def count_types(
     places = {name: place for place, name in enumerate(names)}
     outcomes: dict[str, np.ndarray] = {}
     for count, items in labels.items():
-        table = np.zeros((len(names), len(items)), np.uint32)
+        most = max(map(len, items), default=0)
+        table = np.zeros((len(names), len(items)), np.min_scalar_type(most))
         for number, item in enumerate(items):
             for label in item:
                 table[places[label], number] += 1

@@ -24,6 +24,7 @@ SHOWN = 12  # labels of a note
 LOOKED_AT = 10_000  # rows, for lists in cells
 GOLD = "gold"  # columns of a file of predictions
 PREDICTED = "predicted"
+EMPTY: tuple[Any, ...] = (None, "", [])  # cells without a label
 Splits = Mapping[str, Sequence[Any]]
 LabelsOf = Callable[[Any], Sequence[str]]  # of an example
 
@@ -52,10 +53,13 @@ def check_number_of_labels(
         )
 
 
-def note_labels(splits: Splits, labels_of: LabelsOf, *, chance: bool) -> None:
+def note_labels(
+    splits: Splits, labels_of: LabelsOf, *, chance: bool, merge: str
+) -> None:
     """Note the labels with their counts, those that may be one, and rare ones.
 
-    chance: note how often the most frequent label is right in test.
+    chance: note how often the most frequent label is right in test. merge: what to do
+    about labels that may be one.
     """
     of_split = _counts(splits, labels_of)
     labels = sum(of_split.values(), Counter[str]())
@@ -70,7 +74,7 @@ def note_labels(splits: Splits, labels_of: LabelsOf, *, chance: bool) -> None:
     if alike:
         which = "; ".join(" and ".join(map(repr, same)) for same in alike[:SHOWN])
         what = "labels that only case, white space or the form of a number distinguish"
-        note(f"{what}: {which}. Make them one")
+        note(f"{what}: {which}. {merge}")
     once = sorted(label for label, count in labels.items() if count == 1)
     if once:
         what = "labels that occur once, which no head can both learn and show"
@@ -110,9 +114,14 @@ def _alike(labels: Iterable[str]) -> list[list[str]]:
     """The labels that only case, white space or the form of a number distinguish."""
     groups = defaultdict(list)
     for label in sorted(labels):
-        spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-        groups[_NUMBER.sub(r"\1", spelt)].append(f"{label:.40}")
+        groups[folded(label)].append(f"{label:.40}")
     return [group for group in groups.values() if len(group) > 1]
+
+
+def folded(label: str) -> str:
+    """A label in lower case, with single spaces, and `1` for `01` and `1.0`."""
+    spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+    return _NUMBER.sub(r"\1", spelt)
 
 
 def _first(names: Sequence[str]) -> str:
@@ -121,10 +130,12 @@ def _first(names: Sequence[str]) -> str:
     return f"{', '.join(names[:5])}{more}"
 
 
-def with_gold(rows: Sequence[dict[str, Any]], path: Path) -> Sequence[dict[str, Any]]:
-    """The rows of a file of predictions.
+def scored_rows(
+    rows: Sequence[Mapping[str, Any]], path: Path
+) -> list[Mapping[str, Any]]:
+    """The rows of a file of predictions that have gold and a prediction.
 
-    Raises UserError if they have no gold, or no predictions.
+    The others are left out, with a note. Raises UserError if no row has both.
     """
     for name in (GOLD, PREDICTED):
         lacking = [number for number, row in enumerate(rows, 1) if name not in row]
@@ -133,13 +144,24 @@ def with_gold(rows: Sequence[dict[str, Any]], path: Path) -> Sequence[dict[str, 
                 f"{path}, row {lacking[0]}: no {name}. "
                 "`predict` writes files that have both columns."
             )
-    without = sum(row.get(GOLD) in (None, "", []) for row in rows)
-    if without:
+    with_gold = [row for row in rows if row[GOLD] not in EMPTY]
+    if not with_gold:
         raise UserError(
-            f"{path}: {without:,} of {len(rows):,} rows have no gold label. "
+            f"{path}: no row has a gold label. "
             f"Fill in the column {GOLD}; of a column file, the last but one."
         )
-    return rows
+    scored = [row for row in with_gold if row[PREDICTED] not in EMPTY]
+    if not scored:
+        raise UserError(f"{path}: no row has a prediction. Predict the file again.")
+    lacking_counts = {
+        "gold label": len(rows) - len(with_gold),
+        "prediction": len(with_gold) - len(scored),
+    }
+    for what, count in lacking_counts.items():
+        if count:
+            which = f"{count:,} of {len(rows):,} rows have no {what}"
+            note(f"{which} and are left out; {len(scored):,} are scored", path)
+    return scored
 
 
 def check_lists(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> None:

@@ -19,6 +19,7 @@ from elmo_bench.text.own_checks import (
     PREDICTED,
     check_lists,
     check_number_of_labels,
+    folded,
     note_contradictions,
     note_labels,
 )
@@ -26,6 +27,8 @@ from elmo_bench.text.own_columns import names_in, usual_columns
 from elmo_bench.text.split_files import files_of, unused_files
 from elmo_bench.text.tables import Row, ending_of, read_table, write_table
 from elmo_bench.text.vocabulary import tokeniser
+
+MERGE = "merge"  # of `data.alike`
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,9 @@ class OwnData:
     unit = "rows"
     # Of the files of a folder that it reads; None: all but .md.
     endings: tuple[str, ...] | None = TABLES
+    # What to do about labels that may be one.
+    merge = f"Each counts in macro-F1; data.alike={MERGE} makes them one"
+    leaves_blank = True  # `predict` writes no prediction for an example without text
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
 
@@ -82,13 +88,24 @@ class OwnData:
         dev: str | None = None,
         test: str | None = None,
         tokenizer: str = "spaces",
+        alike: str | None = None,
         **columns: str | None,
     ):
+        """Raises UserError for an unknown tokeniser, and for an unknown `alike`.
+
+        alike: `merge`: labels are read as `folded` writes them.
+        """
+        if alike not in (None, MERGE):
+            raise UserError(
+                f"data.alike={alike:.40}: unknown. Give {MERGE}, or nothing."
+            )
+        self.merges = alike == MERGE
         self.file = file
         self.by_split = {"train": train, "dev": dev, "test": test}
         self.tokenizer = tokenizer
         self.cut = tokeniser(tokenizer)
         self.columns = columns
+        self.read_last: Path | None = None  # by `read_file`
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
         paths: list[Path] = []
@@ -138,11 +155,13 @@ class OwnData:
         rows = self.read_rows(path)
         names = self.names(rows, gold=False)
         examples = self.every_example(rows, names, str(path))
-        numbered = enumerate(examples, 1)
-        empty = [number for number, example in numbered if not all(example.texts)]
+        empty = sum(not all(example.texts) for example in examples)
+        if empty == len(examples):
+            raise UserError(f"{path}: no row has text. Name another column.")
         if empty:
-            how = "Remove the row, or give it one"
-            raise UserError(f"{path}, row {empty[0]}: no text. {how}.")
+            which = f"{empty:,} of {len(examples):,} {self.unit} have no text"
+            note(f"{which}, so they get no prediction", path)
+        self.read_last = path
         return examples
 
     def canonical(self, example: Any) -> dict[str, Any]:
@@ -157,7 +176,8 @@ class OwnData:
     ) -> None:
         """Write the rows with two more columns, gold and predicted.
 
-        The path's ending names the form.
+        The path's ending names the form; CSV is written as in the file that `read_file`
+        read last. A guess is None for an example without text.
         """
         rows: list[Row] = []
         for example, guess in zip(examples, predicted, strict=True):
@@ -166,7 +186,7 @@ class OwnData:
             if example.gold is not None or GOLD not in row:
                 row[GOLD] = example.gold
             rows.append(row | {PREDICTED: guess})
-        write_table(path, rows)
+        write_table(path, rows, like=self.read_last)
 
     def read_rows(self, path: Path) -> list[Row]:
         """The rows of a file. Raises UserError."""
@@ -187,7 +207,10 @@ class OwnData:
         # pandas writes NaN for a missing label.
         if label is None or (isinstance(label, float) and isnan(label)):
             return Labelled(texts, None, row)
-        return Labelled(texts, str(label).strip() or None, row)
+        text = str(label).strip()
+        if self.merges:
+            text = folded(text)
+        return Labelled(texts, text or None, row)
 
     def every_example(
         self, rows: Sequence[Row], names: Mapping[str, str], where: str
@@ -300,7 +323,7 @@ class OwnData:
         Raises UserError for too many labels, and for a single one.
         """
         check_number_of_labels(splits, self.labels_of, self.column, self.parts[-1])
-        note_labels(splits, self.labels_of, chance=self.plain)
+        note_labels(splits, self.labels_of, chance=self.plain, merge=self.merge)
         note_contradictions(splits, self.unit)
 
     def reads(self, path: Path) -> bool:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import check_regular, reader
 from elmo_bench.base.sources import PACKED, TABLES
 from elmo_bench.text.columns import line_of
-from elmo_bench.text.csv_rows import rows_of_csv
+from elmo_bench.text.csv_rows import CsvForm, form_of_csv, rows_of_csv
 from elmo_bench.text.json_rows import rows_of_json
 from elmo_bench.text.parquet_rows import rows_of_parquet
 from elmo_bench.text.sizes import LARGEST, lines_of
@@ -69,11 +70,14 @@ def read_table(path: Path) -> list[Row]:
     return rows
 
 
-def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_table(
+    path: Path, rows: Sequence[Mapping[str, Any]], *, like: Path | None = None
+) -> None:
     """Write rows in the form that the path's ending names, one of TABLES.
 
-    Lists of words in CSV are written as `line_of` does. Raises UserError for another
-    ending, and for cells that the form cannot have.
+    like: a file of the same ending whose separator, byte order mark and ends of lines
+    CSV gets. Lists of words in CSV are written as `line_of` does. Raises UserError for
+    another ending, and for cells that the form cannot have.
     """
     ending = path.suffix.lower()
     names: dict[str, None] = {}
@@ -88,7 +92,10 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         _write_parquet(path, rows, [*names])
         return
     if ending in (".csv", ".tsv"):
-        text = _csv(rows, [*names], separator="\t" if ending == ".tsv" else ",")
+        form = CsvForm("\t" if ending == ".tsv" else ",")
+        if like is not None and ending_of(like) == ending:
+            form = form_of_csv(like, ending)
+        text = _csv(rows, [*names], form)
     else:
         lines = [json.dumps(row, ensure_ascii=False, default=str) for row in rows]
         text = "".join(f"{line}\n" for line in lines)
@@ -111,17 +118,23 @@ def _write_parquet(
         pyarrow.parquet.write_table(table, handle)
 
 
-def _csv(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, separator: str
-) -> str:
+def _csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str], form: CsvForm) -> str:
     """The text of a CSV file."""
     text = io.StringIO()
-    form: dict[str, Any] = {"delimiter": separator, "lineterminator": "\n"}
-    plain = csv.writer(text, **form)
-    quoted = csv.writer(text, quoting=csv.QUOTE_ALL, **form)
-    plain.writerow(names)
-    for row in rows:
-        cells = [_cell(row.get(name)) for name in names]
+    text.write(form.start)
+    options: dict[str, Any] = {
+        "delimiter": form.separator,
+        "lineterminator": form.end,
+    }
+    plain = csv.writer(text, **options)
+    quoted = csv.writer(text, quoting=csv.QUOTE_ALL, **options)
+    table = [[_cell(row.get(name)) for name in names] for row in rows]
+    # A header in quotes says that a tab-separated file has quoted cells (csv_rows.py),
+    # which its lines alone do not show.
+    has_breaks = any("\n" in cell or "\r" in cell for cell in chain(*table))
+    is_quoted = form.separator == "\t" and has_breaks
+    (quoted if is_quoted else plain).writerow(names)
+    for cells in table:
         # Python quotes a CR only from version 3.13 on.
         has_returns = any("\r" in cell for cell in cells)
         (quoted if has_returns else plain).writerow(cells)

@@ -57,15 +57,20 @@ def tokeniser(name: str) -> Tokeniser:
     if name == "spaces":
         return str.split
     if name == "treebank":
-        from nltk.tokenize import NLTKWordTokenizer  # takes over a second to import
-
-        cut = NLTKWordTokenizer().tokenize
-
-        def treebank(text: str) -> list[str]:
-            words: list[str] = []
-            for start, end in sentences(text):
-                words += cut(text[start:end])
-            return words
-
-        return treebank
+        return _treebank
     raise UserError(f"tokenizer={name}: unknown. Choose {' or '.join(TOKENISERS)}.")
+
+
+def _treebank(text: str) -> list[str]:
+    cut = _cut_words()
+    words: list[str] = []
+    for start, end in sentences(text):
+        words += cut(text[start:end])
+    return words
+
+
+@cache
+def _cut_words() -> Tokeniser:
+    from nltk.tokenize import NLTKWordTokenizer  # takes seconds to import
+
+    return NLTKWordTokenizer().tokenize

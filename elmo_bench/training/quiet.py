@@ -27,8 +27,8 @@ def quiet() -> Iterator[None]:
     Also hide Lightning's information lines from now on. Ctrl-C and SIGTERM, which
     Lightning turns into a silent exit with code 1 and 0, raise KeyboardInterrupt.
     """
-    # It sets the level of its loggers when it is imported.
-    import pytorch_lightning  # noqa: F401
+    # Lightning sets the level of its loggers when it is imported.
+    from elmo_bench.training import lightning  # noqa: F401
 
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Texts of the user's own, with one label each."""
+"""The user's texts, with one label each."""
 
 from elmo_bench.text.own_data import OwnData
 

@@ -1,4 +1,4 @@
-"""A floor without vectors: TF-IDF of n-grams of tokens and characters, and logistic regression."""
+"""A floor without vectors: TF-IDF of n-grams, and logistic regression."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,10 +15,12 @@ from elmo_bench.text.own_data import places
 
 
 class Head(nn.Module):
-    """words: tokens of the longest n-gram. characters: of the shortest and the longest n-gram.
+    """TF-IDF of n-grams of tokens and of n-grams of characters.
 
-    terms, spellings: the n-grams of tokens and of characters that `least` or more training texts have, at most `most`
-    of each, the most frequent. c, factor: see `LogisticLayer.fits`.
+    words: tokens of the longest n-gram. characters: of the shortest and the longest
+    n-gram. terms, spellings: the n-grams of tokens and of characters that `least` or
+    more training texts have, at most `most` of each, the most frequent. c, factor: see
+    `LogisticLayer.fits`.
     """
 
     vectors = 1  # as wide as a text's, that the scores are computed from
@@ -38,7 +40,10 @@ class Head(nn.Module):
         factor: float,
     ):
         super().__init__()
-        self.embedder, self.labels, self.c, self.factor = embedder, list(labels), c, factor
+        self.embedder = embedder
+        self.labels = list(labels)
+        self.c = c
+        self.factor = factor
         self.terms = TfIdf(token_counter(words), terms)
         self.spellings = TfIdf(character_counter(characters), spellings)
         width = self.terms.dim + self.spellings.dim
@@ -46,7 +51,13 @@ class Head(nn.Module):
 
     @staticmethod
     def vocabulary(
-        train: Sequence[Any], *, words: int, characters: Sequence[int], least: int, most: int, **_: Any
+        train: Sequence[Any],
+        *,
+        words: int,
+        characters: Sequence[int],
+        least: int,
+        most: int,
+        **_: Any,
     ) -> dict[str, Any]:
         """{"terms", "spellings"} of the training examples."""
         texts = _texts(train)
@@ -62,13 +73,17 @@ class Head(nn.Module):
         self.terms.fit(texts)
         self.spellings.fit(texts)
         labels = np.array(places(train, self.labels))
-        yield from self.logistic.fits(self.features(train), labels, c=self.c, factor=self.factor, times=times)
+        yield from self.logistic.fits(
+            self.features(train), labels, c=self.c, factor=self.factor, times=times
+        )
 
     def features(self, examples: Sequence[Any]) -> Any:
         """scipy's csr [N, F] of N examples."""
         sides = []
-        for texts in zip(*(example.texts for example in examples), strict=True):
-            sides.append(sparse.hstack([self.terms(texts), self.spellings(texts)], format="csr"))
+        for side in range(len(examples[0].texts)):
+            texts = [example.texts[side] for example in examples]
+            vectors = [self.terms(texts), self.spellings(texts)]
+            sides.append(sparse.hstack(vectors, format="csr"))
         return self.joined(sides)
 
     def joined(self, sides: Sequence[Any]) -> Any:

@@ -1,6 +1,7 @@
 """SST-5's head, the BCN, over the labels of the training data."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -20,8 +21,9 @@ class Head(Bcn):
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}."""
-        texts = [text for example in examples for text in example.texts]
-        return {"text": index(texts), "labels": torch.tensor(places(examples, self.names))}
+        texts = [*chain.from_iterable(example.texts for example in examples)]
+        labels = torch.tensor(places(examples, self.names))
+        return {"text": index(texts), "labels": labels}
 
     def predict(self, batch: dict[str, Any]) -> list[Any]:
         """The label of each text."""

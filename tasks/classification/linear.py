@@ -14,20 +14,30 @@ from elmo_bench.text.own_data import places
 
 
 class Head(nn.Module):
-    """What one would write in twenty lines: the vectors of all tokens, their mean, logistic regression."""
+    """The vectors of all tokens, their mean, logistic regression.
+
+    What one would write in twenty lines.
+    """
 
     vectors = 1  # as wide as the embedder's, that the scores are computed from
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str]):
         super().__init__()
-        self.embedder, self.labels = embedder, list(labels)
-        self.probe = LinearProbe(self.vectors * (embedder.dim + embedder.output_dim), len(self.labels))
+        self.embedder = embedder
+        self.labels = list(labels)
+        dim = embedder.dim + embedder.output_dim
+        self.probe = LinearProbe(self.vectors * dim, len(self.labels))
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch of the first texts, then the second ones, "labels": int64 [B]}."""
-        sides = range(len(examples[0].texts))
-        texts = [example.texts[side] for side in sides for example in examples]
-        return {"text": index(texts), "labels": torch.tensor(places(examples, self.labels))}
+        """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}.
+
+        The first texts of all examples come before the second texts.
+        """
+        texts = []
+        for side in range(len(examples[0].texts)):
+            texts += [example.texts[side] for example in examples]
+        labels = torch.tensor(places(examples, self.labels))
+        return {"text": index(texts), "labels": labels}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Label scores [B, K]."""

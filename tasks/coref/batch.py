@@ -9,15 +9,19 @@ from torch import Tensor
 from elmo_bench.tasks.coref.conll import Document
 from elmo_bench.text.batch import Indexer, TextBatch, by_length, pools
 
-TOKENS_AT_ONCE = 4096  # padded tokens in a pool of sentences, which has at least one sentence
+# Padded tokens in a pool of sentences, which has at least one sentence.
+TOKENS_AT_ONCE = 4096
 
 
 @dataclass
 class DocumentBatch:
-    """One document, T tokens. Its sentences go through the encoder in pools of similar length."""
+    """One document, T tokens.
+
+    Its sentences go through the encoder in pools of similar length.
+    """
 
     pools: list[TextBatch]
-    positions: list[Tensor]  # for each pool int64 [B, T]: the positions of its tokens in the document
+    positions: list[Tensor]  # of the tokens of each pool in the document: int64 [B, T]
     sentences: Tensor  # int64 [T], the sentence of each token, from 0
     speakers: Tensor  # int64 [T]
     genre: Tensor  # int64 []
@@ -31,28 +35,37 @@ class DocumentBatch:
         return torch.ones_like(self.sentences, dtype=torch.bool)
 
     def window(self, first: int, number: int) -> "DocumentBatch":
-        """`number` sentences from the sentence `first` on, and the mentions within them."""
+        """`number` sentences from sentence `first` on, and the mentions within them."""
         inside = (self.sentences >= first) & (self.sentences < first + number)  # T
         begin, length = int(inside.int().argmax()), int(inside.sum())
-        touched = [(pool, own, inside[own[:, 0]]) for pool, own in zip(self.pools, self.positions, strict=True)]
-        cut = [(_rows(pool, rows), own[rows] - begin) for pool, own, rows in touched if rows.any()]
-        kept = (self.starts >= begin) & (self.ends < begin + length)  # G
+        pools, positions = [], []
+        for pool, places in zip(self.pools, self.positions, strict=True):
+            rows = inside[places[:, 0]]  # B
+            if rows.any():
+                cut = _rows(pool, rows)
+                pools.append(cut)
+                positions.append(places[rows, : cut.mask.shape[1]] - begin)
+        gold = (self.starts >= begin) & (self.ends < begin + length)  # G
         return replace(
             self,
-            pools=[pool for pool, _ in cut],
-            positions=[own[:, : pool.mask.shape[1]] for pool, own in cut],
+            pools=pools,
+            positions=positions,
             sentences=self.sentences[inside] - first,
             speakers=self.speakers[inside],
-            starts=self.starts[kept] - begin,
-            ends=self.ends[kept] - begin,
-            clusters=self.clusters[kept],
+            starts=self.starts[gold] - begin,
+            ends=self.ends[gold] - begin,
+            clusters=self.clusters[gold],
         )
 
     def in_order(self, pooled: Sequence[Tensor]) -> Tensor:
         """Values of each pool, [B, T, D], as [T, D] in the order of the document."""
-        positions = torch.cat([own[pool.mask] for own, pool in zip(self.positions, self.pools, strict=True)])
-        values = torch.cat([value[pool.mask] for value, pool in zip(pooled, self.pools, strict=True)])
-        return values[torch.argsort(positions)]
+        positions = self._flat(self.positions)
+        return self._flat(pooled)[torch.argsort(positions)]
+
+    def _flat(self, pooled: Sequence[Tensor]) -> Tensor:
+        """[B, T, ...] of each pool -> those of the tokens of all pools: [T, ...]."""
+        pairs = zip(pooled, self.pools, strict=True)
+        return torch.cat([values[pool.mask] for values, pool in pairs])
 
 
 @dataclass
@@ -71,16 +84,23 @@ def document_batch(document: Document, index: Indexer, *, genre: int) -> Documen
     """The tensors of a document."""
     lengths = [len(sentence) for sentence in document.sentences]
     before = torch.tensor([0, *lengths]).cumsum(0)
-    groups = list(pools(by_length(lengths), lengths, size=len(lengths), tokens=TOKENS_AT_ONCE))
-    texts = [index([document.sentences[number] for number in group]) for group in groups]
-    speakers = {speaker: number for number, speaker in enumerate(dict.fromkeys(document.speakers))}
-    mentions = [(*span, number) for number, spans in enumerate(document.clusters, start=1) for span in spans]
-    starts, ends, clusters = torch.tensor(mentions, dtype=torch.int64).reshape(-1, 3).unbind(1)
+    order = by_length(lengths)
+    texts, positions = [], []
+    for group in pools(order, lengths, size=len(lengths), tokens=TOKENS_AT_ONCE):
+        text = index([document.sentences[number] for number in group])
+        texts.append(text)
+        positions.append(before[group][:, None] + torch.arange(text.mask.shape[1]))
+    speakers: dict[str, int] = {}
+    for speaker in document.speakers:
+        speakers.setdefault(speaker, len(speakers))
+    mentions = []
+    for number, spans in enumerate(document.clusters, start=1):
+        mentions += [(*span, number) for span in spans]
+    table = torch.tensor(mentions, dtype=torch.int64).reshape(-1, 3)
+    starts, ends, clusters = table.unbind(1)
     return DocumentBatch(
         pools=texts,
-        positions=[
-            before[group][:, None] + torch.arange(text.mask.shape[1]) for group, text in zip(groups, texts, strict=True)
-        ],
+        positions=positions,
         sentences=torch.repeat_interleave(torch.tensor(lengths)),
         speakers=torch.tensor([speakers[speaker] for speaker in document.speakers]),
         genre=torch.tensor(genre),
@@ -91,7 +111,13 @@ def document_batch(document: Document, index: Indexer, *, genre: int) -> Documen
 
 
 def _rows(pool: TextBatch, rows: Tensor) -> TextBatch:
+    """These rows of a pool (bool [B]), as long as the longest of them."""
     longest = int(pool.mask[rows].sum(dim=1).max())
-    words, spellings = (None if each is None else each[rows, :longest] for each in (pool.words, pool.spellings))
-    layers = {part: each[rows, :, :longest] for part, each in pool.layers.items()}
-    return TextBatch(pool.mask[rows, :longest], words, pool.characters, spellings, layers)
+    words = spellings = None
+    if pool.words is not None:
+        words = pool.words[rows, :longest]
+    if pool.spellings is not None:
+        spellings = pool.spellings[rows, :longest]
+    layers = {name: part[rows, :, :longest] for name, part in pool.layers.items()}
+    mask = pool.mask[rows, :longest]
+    return TextBatch(mask, words, pool.characters, spellings, layers)

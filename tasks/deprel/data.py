@@ -1,4 +1,7 @@
-"""Relations of words to their heads: the suites as sentences with a head and a relation for each word."""
+"""Relations of words to their heads.
+
+The suites are sentences with a head and a relation for each word.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +17,10 @@ ROOT = -1  # the head of a word that has none
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, the head of each of its words (a position from 0, or ROOT) and its relation to that head."""
+    """A sentence, with the head of each of its words and its relation to that head."""
 
     tokens: tuple[str, ...]
-    heads: tuple[int, ...]
+    heads: tuple[int, ...]  # positions from 0, or ROOT
     relations: tuple[str, ...]
 
     @property
@@ -33,21 +36,24 @@ WRITTEN = 4  # columns of a file of predictions
 
 
 class Data(TokenData):
-    """Reads the suites that `conf/task/deprel.yaml` names. Files are CoNLL-U, or what `write` wrote.
+    """Reads the suites that `conf/task/deprel.yaml` names.
 
-    The relations of a file that `write` wrote are the predicted ones.
+    Files are CoNLL-U, or what `write` wrote: then the relations are the predicted ones.
     """
 
-    schema, field = "deprel-1", "relations"
+    schema = "deprel-1"
+    field = "relations"
 
     def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of a file of words and heads at least; a missing relation of CoNLL-U is `_`.
+        """The sentences of a file of words and heads at least.
 
-        Subtypes (`nmod:poss`) are relations of their own. Raises UserError.
+        A missing relation of CoNLL-U is `_`. Subtypes (`nmod:poss`) are relations, too.
+        Raises UserError.
         """
         check_ended(path)
-        written = len(next((line for _, line in read_lines(path) if line.strip()), "").split("\t")) == WRITTEN
-        blocks = _columns(path) if written else read_conllu(path)
+        first = next((line for _, line in read_lines(path) if line.strip()), "")
+        is_written = first.count("\t") == WRITTEN - 1
+        blocks = _columns(path) if is_written else read_conllu(path)
         sentences = [_sentence(path, rows) for rows in blocks]
         if not sentences:
             raise UserError(f"{path}: no sentences. Download the file again.")
@@ -55,22 +61,34 @@ class Data(TokenData):
 
     def columns(self, example: Sentence) -> Sequence[Sequence[str]]:
         """Word, head (from 1; 0 is the root) and gold relation."""
-        return example.tokens, [str(head + 1) for head in example.heads], example.relations
+        heads = [str(head + 1) for head in example.heads]
+        return example.tokens, heads, example.relations
 
 
 def _columns(path: Path) -> Iterator[list[Row]]:
     """The rows of a file of predictions, in the columns of CoNLL-U."""
     for rows in read_columns(path, columns=WRITTEN):
-        yield [
-            (number, [str(place), word, *"____", head, relation, *"__"])
-            for place, (number, (word, head, _, relation)) in enumerate(rows, 1)
-        ]
+        block = []
+        for place, (number, cells) in enumerate(rows, start=1):
+            word, head, _, relation = cells
+            full = [str(place), word, "_", "_", "_", "_", head, relation, "_", "_"]
+            block.append((number, full))
+        yield block
 
 
 def _sentence(path: Path, rows: Sequence[Row]) -> Sentence:
-    position = {cells[0]: at for at, (_, cells) in enumerate(rows)} | {"0": -1}
+    """The sentence of rows of CoNLL-U. Raises UserError."""
+    position = {cells[0]: place for place, (_, cells) in enumerate(rows)}
+    position["0"] = ROOT
+    heads = []
     for number, cells in rows:
-        if cells[HEAD] not in position:
-            raise UserError(f"{path}:{number}: head {cells[HEAD][:20]!a} is not a word of the sentence. Fix this line.")
-    words, relations = ([cells[column] for _, cells in rows] for column in (FORM, DEPREL))
-    return Sentence(tuple(words), tuple(position[cells[HEAD]] for _, cells in rows), tuple(relations))
+        head = cells[HEAD]
+        if head not in position:
+            raise UserError(
+                f"{path}:{number}: head {head[:20]!a} is not a word of the sentence. "
+                "Fix this line."
+            )
+        heads.append(position[head])
+    words = tuple(cells[FORM] for _, cells in rows)
+    relations = tuple(cells[DEPREL] for _, cells in rows)
+    return Sentence(words, tuple(heads), relations)

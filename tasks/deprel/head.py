@@ -1,7 +1,8 @@
-"""A linear softmax on the frozen vectors of a word and its head, which shows what a layer knows of syntax.
+"""A linear softmax on the frozen vectors of a word and its head.
 
-Source: the labels of arcs in Liu et al. (2019), Linguistic knowledge and transferability of contextual representations,
-with a linear model; the product of the two vectors is left out.
+It shows what a layer knows of syntax. Source: the labels of arcs in Liu et al. (2019),
+Linguistic knowledge and transferability of contextual representations, with a linear
+model; the product of the two vectors is left out.
 """
 
 from collections.abc import Sequence
@@ -12,24 +13,32 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_bench.tasks.deprel.data import Sentence
+from elmo_bench.tasks.deprel.data import ROOT, Sentence
 from elmo_bench.tasks.pos.head import Head as WordProbe
 from elmo_bench.text.batch import Indexer
 
 
 class Head(WordProbe):
-    """`tasks/pos/head.py` for relations, given the true head of each word. The head of a root is a vector of zeros."""
+    """`tasks/pos/head.py` for relations, given the true head of each word.
+
+    The head of a root is a vector of zeros.
+    """
 
     vectors = 2
 
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch, "heads": int64 [B, T] from 0, "labels": int64 [N] of its N words}.
+        """Tensors of a batch.
 
-        Position T of `heads` is the head of a root.
+        {"text": TextBatch, "heads": int64 [B, T] from 0, "labels": int64 [N] of its N
+        words}. Position T of `heads` is the head of a root.
         """
         longest = max(len(example.tokens) for example in examples)
-        heads = [torch.tensor([longest if head < 0 else head for head in example.heads]) for example in examples]
-        return super().collate(examples, index) | {"heads": pad_sequence(heads, batch_first=True)}
+        rows = []
+        for example in examples:
+            places = [longest if head == ROOT else head for head in example.heads]
+            rows.append(torch.tensor(places))
+        heads = pad_sequence(rows, batch_first=True)
+        return super().collate(examples, index) | {"heads": heads}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Relation scores [N, K] of the words of all sentences."""

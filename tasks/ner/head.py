@@ -1,7 +1,9 @@
-"""BiLSTM-CRF for named entities (Peters et al. 2018, appendix; Lample et al. 2016, Ma and Hovy 2016).
+"""BiLSTM-CRF for named entities.
 
-[words; character CNN; ELMo] -> two biLSTM layers, variational dropout before each -> CRF over BIOUL tags, decoded under
-hard constraints.
+Sources: Peters et al. (2018), appendix; Lample et al. (2016); Ma and Hovy (2016).
+
+[words; character CNN; ELMo] -> two biLSTM layers, variational dropout before each ->
+CRF over BIOUL tags, decoded under hard constraints.
 """
 
 from collections.abc import Sequence
@@ -21,35 +23,63 @@ from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.columns import NO_GOLD
-from elmo_bench.text.tags import TaggedSentence, allowed_transitions, bio_to_bioul, to_bio
+from elmo_bench.text.tags import (
+    TaggedSentence,
+    allowed_transitions,
+    bio_to_bioul,
+    to_bio,
+)
 
-FORBIDDEN = -1e4  # far below any score, yet finite when summed over a long sentence in float32
-WIDE = 128  # tags; with more of them, `log_sum_of_paths` takes the place of pytorch-crf's, which keeps [T, B, K, K]
+# Far below any score, yet finite when summed over a long sentence in float32.
+FORBIDDEN = -1e4
+# With more tags, `log_sum_of_paths` takes the place of pytorch-crf's, which keeps
+# [T, B, K, K].
+WIDE = 128
 LEAST = 1e-30  # a smaller sum of exponentials may have lost some of them in float32
 PAIRS_AT_ONCE = 2**26  # scores of pairs of tags in memory while decoding: 256 MiB
-COPIES = 10  # matrices [K, K] of 4 bytes that training holds: parameters, gradient, Adam's two, constraints, work
+# Matrices [K, K] of 4 bytes that training holds: parameters, gradient, Adam's two,
+# constraints, work.
+COPIES = 10
 
 
 class Head(nn.Module):
     """BiLSTM-CRF with a layer for each number in `hidden` (units per direction)."""
 
-    def __init__(self, embedder: Embedder, *, labels: Sequence[str], hidden: Sequence[int], dropout: float):
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        labels: Sequence[str],
+        hidden: Sequence[int],
+        dropout: float,
+    ):
         super().__init__()
-        self.embedder, self.labels, self.items = embedder, list(labels), 1
+        self.embedder = embedder
+        self.labels = list(labels)
+        self.items = 1
         self.dropout = VariationalDropout(dropout)
-        sizes = [embedder.dim, 2 * hidden[0] + embedder.output_dim, *(2 * units for units in hidden[1:])]
-        self.lstms = nn.ModuleList(BiLstm(size, units) for size, units in zip(sizes, hidden, strict=False))
+        second = 2 * hidden[0] + embedder.output_dim
+        sizes = [embedder.dim, second, *(2 * units for units in hidden[1:])]
+        self.lstms = nn.ModuleList(
+            BiLstm(size, units) for size, units in zip(sizes, hidden, strict=False)
+        )
         self.scores = nn.Linear(sizes[-1], len(self.labels))
         check_memory(len(self.labels))
         self.crf = ConstrainedCrf(*allowed_transitions(self.labels, "BIOUL"))
 
-    def collate(self, examples: Sequence[TaggedSentence], index: Indexer) -> dict[str, Any]:
+    def collate(
+        self, examples: Sequence[TaggedSentence], index: Indexer
+    ) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}."""
         number = {label: place for place, label in enumerate(self.labels)}
-        # A type not seen in training has no label; only dev and test have it, where no loss is computed.
-        bioul = ([] if NO_GOLD in each.tags else bio_to_bioul(each.tags) for each in examples)
-        tags = [torch.tensor([number.get(tag, 0) for tag in each], dtype=torch.int64) for each in bioul]
-        padded = nn.utils.rnn.pad_sequence(tags, batch_first=True)
+        rows = []
+        for example in examples:
+            tags = [] if NO_GOLD in example.tags else bio_to_bioul(example.tags)
+            # A type not seen in training has no label; only dev and test have it, where
+            # no loss is computed.
+            numbers = [number.get(tag, 0) for tag in tags]
+            rows.append(torch.tensor(numbers, dtype=torch.int64))
+        padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)
         return {"text": index([example.tokens for example in examples]), "tags": padded}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
@@ -58,68 +88,105 @@ class Head(nn.Module):
         x = self.embedder(text)  # BT(dim)
         for layer, lstm in enumerate(self.lstms):
             x = lstm(self.dropout(x), text.mask)  # BT(2H)
-            if layer == 0:
-                x = torch.cat([x, self.embedder.output(text)], dim=2)  # place=output, place=both
+            if layer == 0:  # place=output, place=both
+                x = torch.cat([x, self.embedder.output(text)], dim=2)
         return self.scores(x)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Negative log-likelihood, summed over the sentences of the batch (as in AllenNLP)."""
-        self.items = len(batch["tags"])
-        return self.crf.negative_log_likelihood(self(batch), batch["tags"], batch["text"].mask)
+        """Negative log-likelihood, summed over the sentences, as in AllenNLP."""
+        tags, mask = batch["tags"], batch["text"].mask
+        self.items = len(tags)
+        return self.crf.negative_log_likelihood(self(batch), tags, mask)
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """BIO tags of each sentence."""
-        paths = self.crf.best_tags(self(batch), batch["text"].mask)
-        return [to_bio([self.labels[place] for place in path], "BILOU") for path in paths]
+        sentences = []
+        for path in self.crf.best_tags(self(batch), batch["text"].mask):
+            bioul = [self.labels[place] for place in path]
+            sentences.append(to_bio(bioul, "BILOU"))
+        return sentences
 
 
 class ConstrainedCrf(CRF):
     """A linear-chain CRF (pytorch-crf), always in float32.
 
-    Training uses all transitions, decoding only the allowed ones (as in AllenNLP's CRF).
+    Training uses all transitions, decoding only the allowed ones (as in AllenNLP's
+    CRF).
     """
 
     def __init__(self, starts: np.ndarray, transitions: np.ndarray, ends: np.ndarray):
         super().__init__(len(starts), batch_first=True)
-        nn.init.xavier_normal_(self.transitions)  # as in AllenNLP, which has no scores of starts and ends
-        forbidden = {"start_transitions": ~starts, "transitions": ~transitions, "end_transitions": ~ends}
+        # As in AllenNLP, which has no scores of starts and ends.
+        nn.init.xavier_normal_(self.transitions)
+        forbidden = {
+            "start_transitions": ~starts,
+            "transitions": ~transitions,
+            "end_transitions": ~ends,
+        }
         for name, entries in forbidden.items():
-            self.register_buffer(f"{name}_penalty", torch.from_numpy(entries) * FORBIDDEN, persistent=False)
+            penalty = torch.from_numpy(entries) * FORBIDDEN
+            self.register_buffer(f"{name}_penalty", penalty, persistent=False)
 
-    def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
-        """Summed over the batch: emissions [B, T, K], tags [B, T], mask [B, T] -> scalar."""
+    def negative_log_likelihood(
+        self, emissions: Tensor, tags: Tensor, mask: Tensor
+    ) -> Tensor:
+        """A scalar, summed over the batch.
+
+        emissions [B, T, K], tags [B, T], mask [B, T].
+        """
         with torch.autocast(emissions.device.type, enabled=False):
-            if self.num_tags <= WIDE and not emissions.is_cuda:  # pytorch-crf waits for a GPU at every token
-                return -super().forward(emissions.float(), tags, mask, reduction="sum")
-            emissions, inside = emissions.float(), mask.float()
+            emissions = emissions.float()
+            # pytorch-crf waits for a GPU at every token.
+            if self.num_tags <= WIDE and not emissions.is_cuda:
+                return -super().forward(emissions, tags, mask, reduction="sum")
+            inside = mask.float()
+            starts, transitions = self.start_transitions, self.transitions
             emitted = (emissions.gather(2, tags[:, :, None])[:, :, 0] * inside).sum()
-            passed = (self.transitions[tags[:, :-1], tags[:, 1:]] * inside[:, 1:]).sum()
+            passed = (transitions[tags[:, :-1], tags[:, 1:]] * inside[:, 1:]).sum()
             last = tags.gather(1, mask.sum(dim=1, keepdim=True) - 1)[:, 0]
-            ends = (self.start_transitions[tags[:, 0]] + self.end_transitions[last]).sum()
-            every = log_sum_of_paths(emissions, mask, self.start_transitions, self.transitions, self.end_transitions)
+            ends = (starts[tags[:, 0]] + self.end_transitions[last]).sum()
+            every = log_sum_of_paths(
+                emissions, mask, starts, transitions, self.end_transitions
+            )
             return every.sum() - emitted - passed - ends
 
     def best_tags(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-        """The best allowed tag sequence of each sentence; memory grows with K², not with the sentences."""
+        """The best allowed tag sequence of each sentence.
+
+        Memory grows with K², not with the sentences.
+        """
         constrained = {
-            name: (value + getattr(self, f"{name}_penalty")).cpu() for name, value in self.named_parameters()
+            name: (value + getattr(self, f"{name}_penalty")).cpu()
+            for name, value in self.named_parameters()
         }
         rows = max(1, PAIRS_AT_ONCE // self.num_tags**2)
-        pools = zip(emissions.float().cpu().split(rows), mask.cpu().split(rows), strict=True)
-        return [path for pool in pools for path in functional_call(self, constrained, pool)]
+        parts = emissions.float().cpu().split(rows)
+        paths: list[list[int]] = []
+        for pool in zip(parts, mask.cpu().split(rows), strict=True):
+            paths += functional_call(self, constrained, pool)
+        return paths
 
-    def forward(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:  # type: ignore[override]
-        """Decode with the current transitions; `best_tags` substitutes the constrained ones."""
+    def forward(  # type: ignore[override]
+        self, emissions: Tensor, mask: Tensor
+    ) -> list[list[int]]:
+        """Decode with the current transitions.
+
+        `best_tags` substitutes the constrained ones.
+        """
         return self.decode(emissions, mask)
 
 
-def log_sum_of_paths(emissions: Tensor, mask: Tensor, starts: Tensor, transitions: Tensor, ends: Tensor) -> Tensor:
-    """Log of the summed exponential scores of all paths: [B, T, K], [B, T], [K], [K, K], [K] -> [B].
+def log_sum_of_paths(
+    emissions: Tensor, mask: Tensor, starts: Tensor, transitions: Tensor, ends: Tensor
+) -> Tensor:
+    """Log of the summed exponential scores of all paths.
 
-    A step is a matrix product of exponentials, whose largest is 1, so that memory grows with K² + B·T·K. Where scores
-    are too far apart for float32, a step takes the logarithm of each sum. With few tags all pairs are kept.
+    [B, T, K], [B, T], [K], [K, K], [K] -> [B]. A step is a matrix product of
+    exponentials, whose largest is 1, so that memory grows with K² + B·T·K. Where scores
+    are too far apart for float32, a step takes the logarithm of each sum. With few tags
+    all pairs are kept.
     """
-    highest = transitions.detach().max(dim=0).values  # K, of the transitions to each tag
+    highest = transitions.detach().max(dim=0).values  # K, of transitions to each tag
     weights = (transitions - highest).exp()  # KK
     score = starts + emissions[:, 0]  # BK
     for place in range(1, emissions.shape[1]):
@@ -142,9 +209,13 @@ def _step(score: Tensor, transitions: Tensor) -> Tensor:
 
 def check_memory(tags: int) -> None:
     """Raises UserError if the scores of pairs of tags do not fit in memory."""
-    needed, free = COPIES * 4 * tags**2 + 3 * 4 * PAIRS_AT_ONCE, available_memory()
-    if tags > WIDE and needed > free:
+    if tags <= WIDE:
+        return
+    needed = COPIES * 4 * tags**2 + 3 * 4 * PAIRS_AT_ONCE
+    free = available_memory()
+    if needed > free:
         raise UserError(
-            f"the CRF: {(tags - 1) // 4:,} types of entities are {tags:,} tags, whose pairs need about "
-            f"{needed / 2**30:,.1f} GiB of memory; {free / 2**30:,.1f} GiB are free. Use data with fewer types."
+            f"the CRF: {(tags - 1) // 4:,} types of entities are {tags:,} tags, "
+            f"whose pairs need about {needed / 2**30:,.1f} GiB of memory; "
+            f"{free / 2**30:,.1f} GiB are free. Use data with fewer types."
         )

@@ -1,4 +1,7 @@
-"""Pairs of texts of the user's own, with one label each. Pairs of one premise stay together in every split."""
+"""The user's pairs of texts, with one label each.
+
+Pairs of one premise stay together in every split.
+"""
 
 from elmo_bench.text.own_data import OwnData
 

@@ -1,4 +1,4 @@
-"""A floor without vectors: what the TF-IDF of two texts has in common, and how it differs; logistic regression."""
+"""A floor without vectors: TF-IDF of two texts, and logistic regression."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,4 +16,6 @@ class Head(OfOneText):
     def joined(self, sides: Sequence[Any]) -> Any:
         """csr [N, F] of each side -> csr [N, 4F]."""
         first, second = sides
-        return sparse.hstack([first, second, abs(first - second), first.multiply(second)], format="csr")
+        return sparse.hstack(
+            [first, second, abs(first - second), first.multiply(second)], format="csr"
+        )

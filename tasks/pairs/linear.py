@@ -1,4 +1,4 @@
-"""One linear layer on what the means of two texts' frozen vectors have in common, and how they differ."""
+"""One linear layer on the means of two texts' frozen vectors."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,10 @@ from elmo_bench.tasks.classification.linear import Head as OfOneText
 
 
 class Head(OfOneText):
-    """[u; v; |u - v|; u ∘ v] of the means u and v (Conneau et al. 2017, InferSent), and logistic regression."""
+    """[u; v; |u - v|; u ∘ v] of the means u and v, and logistic regression.
+
+    Source of the four parts: Conneau et al. (2017), InferSent.
+    """
 
     vectors = 4
 

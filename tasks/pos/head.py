@@ -1,4 +1,6 @@
-"""A linear softmax on frozen vectors, which shows what a layer knows (Peters et al. 2018, section 5.3)."""
+"""A linear softmax on frozen vectors, which shows what a layer knows (Peters et al.
+2018, section 5.3).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,21 +15,30 @@ from elmo_bench.text.batch import Indexer
 
 
 class Head(nn.Module):
-    """Label scores of each word separately. There is no biRNN, so both places of ELMo are the input."""
+    """Label scores of each word separately.
+
+    There is no biRNN, so both places of ELMo are the input.
+    """
 
     vectors = 1  # of the encoder, that the scores of a word are computed from
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str]):
         super().__init__()
-        self.embedder, self.labels = embedder, list(labels)
-        self.probe = LinearProbe(self.vectors * (embedder.dim + embedder.output_dim), len(self.labels))
+        self.embedder = embedder
+        self.labels = list(labels)
+        dim = self.vectors * (embedder.dim + embedder.output_dim)
+        self.probe = LinearProbe(dim, len(self.labels))
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch, "labels": int64 [N] of its N words}."""
+        """Tensors of a batch: {"text": TextBatch, "labels": int64 [N] of N words}."""
         number = {label: place for place, label in enumerate(self.labels)}
-        # A label not seen in training has no number; only dev and test have it, where no loss is computed.
-        labels = torch.tensor([number.get(label, 0) for example in examples for label in example.gold])
-        return {"text": index([example.tokens for example in examples]), "labels": labels}
+        labels: list[int] = []
+        for example in examples:
+            # A label not seen in training has no number; only dev and test have it,
+            # where no loss is computed.
+            labels += [number.get(label, 0) for label in example.gold]
+        text = index([example.tokens for example in examples])
+        return {"text": text, "labels": torch.tensor(labels)}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Tag scores [N, K] of the words of all sentences."""
@@ -42,4 +53,7 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """The labels of each sentence."""
         best = self(batch).argmax(dim=1).split(batch["text"].lengths.tolist())
-        return [[self.labels[place] for place in sentence.tolist()] for sentence in best]
+        sentences = []
+        for places in best:
+            sentences.append([self.labels[place] for place in places.tolist()])
+        return sentences

@@ -12,29 +12,41 @@ from elmo_bench.text.figures import LabelAccuracy, label_table
 
 
 class Metric(LabelAccuracy):
-    """The percentage of pairs with the right label; pairs without a gold label are ignored, as in SNLI."""
+    """The percentage of pairs with the right label.
+
+    Pairs without a gold label are ignored, as in SNLI.
+    """
 
     names: Mapping[str, str] = {label: label for label in LABELS}
     unknown = (NO_GOLD,)
     unit = "pairs"
 
     def figures(self, sums: Sums) -> dict[str, Any]:
-        """accuracy, correct, pairs, left_out; of each label recall, correct, guessed, gold.
+        """accuracy, correct, pairs, left_out; figures of each label.
 
-        Pairs without a gold label are left out before they are counted: here `left_out` is 0.
+        Those are recall, correct, guessed, gold. Pairs without a gold label are left
+        out before they are counted: here `left_out` is 0.
         """
         return super().figures(sums) | {"left_out": np.zeros_like(sums["items"])}
 
     def score_files(self, path: Path) -> dict[str, Any]:
-        """The scores of a file, as of single labels; `left_out` is how many of its pairs have no gold label."""
+        """The scores of a file, as of single labels.
+
+        `left_out` is how many of its pairs have no gold label.
+        """
         gold, predicted = self.read_labels(path)
-        labelled = [(g, p) for g, p in zip(gold, predicted, strict=True) if g != NO_GOLD]
-        scores = scores_of(self, self.counts([g for g, _ in labelled], [p for _, p in labelled]))
+        pairs = zip(gold, predicted, strict=True)
+        labelled = [(g, p) for g, p in pairs if g != NO_GOLD]
+        right = [g for g, _ in labelled]
+        answers = [p for _, p in labelled]
+        scores = scores_of(self, self.counts(right, answers))
         scores["overall"]["left_out"] = len(gold) - len(labelled)
         return scores
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""
         overall = scores["overall"]
-        left = f" ({overall['left_out']} without a gold label ignored)" if overall["left_out"] else ""
-        return label_table(scores, f"{overall['pairs']} pairs{left}")
+        title = f"{overall['pairs']} pairs"
+        if overall["left_out"]:
+            title += f" ({overall['left_out']} without a gold label ignored)"
+        return label_table(scores, title)

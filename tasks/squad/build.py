@@ -1,4 +1,7 @@
-"""Turns the questions of a file into examples: tokens with their characters, and answers as spans of tokens."""
+"""Turns the questions of a file into examples.
+
+Texts become tokens with their characters, and answers spans of tokens.
+"""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -14,12 +17,14 @@ from elmo_bench.base.notes import note
 from elmo_bench.tasks.squad.squad_json import Entry, line_of
 from elmo_bench.text.sentences import sentences
 
-# Split off within a token: hyphens, slashes, tildes, dashes, quotes, currency signs, underscores between other
-# characters. An apostrophe stays, as in "'s" and "n't".
+# Split off within a token: hyphens, slashes, tildes, dashes, quotes, currency signs,
+# underscores between other characters. An apostrophe stays, as in "'s" and "n't".
 _CUT = re.compile(r"``|''|(?<=[^_])_(?=[^_])|[-/~\"“”‘’«»£€¥¢₹$°\u2212\u2010-\u2015]")
-_SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}  # as in the vectors
+# As in the vectors.
+_SPELLING = {"``": '"', "''": '"', "\u2212": "-", "\u2014": "\u2013"}
 
-Tokens = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
+Span = tuple[int, int]
+Tokens = tuple[tuple[str, ...], tuple[Span, ...]]
 
 
 def question_tokens(text: str) -> Tokens:
@@ -32,15 +37,18 @@ def passage_tokens(text: str) -> Tokens:
     return _tokens(text, sentences(text))
 
 
-def _tokens(text: str, spans: Iterable[tuple[int, int]]) -> Tokens:
-    offsets = [
-        (first + start + cut_start, first + start + cut_end)
-        for first, last in spans
-        for start, end in _treebank().span_tokenize(text[first:last])
-        for cut_start, cut_end in _cuts(text[first + start : first + end])
-    ]
-    spelt = (text[start:end] for start, end in offsets)
-    return tuple(_SPELLING.get(token, token) for token in spelt), tuple(offsets)
+def _tokens(text: str, spans: Iterable[Span]) -> Tokens:
+    """The tokens within these spans of a text."""
+    tokens, offsets = [], []
+    for first, last in spans:
+        for start, end in _treebank().span_tokenize(text[first:last]):
+            begin = first + start
+            for cut_start, cut_end in _cuts(text[begin : first + end]):
+                offset = (begin + cut_start, begin + cut_end)
+                token = text[slice(*offset)]
+                tokens.append(_SPELLING.get(token, token))
+                offsets.append(offset)
+    return tuple(tokens), tuple(offsets)
 
 
 @cache
@@ -52,11 +60,10 @@ def _treebank() -> Any:
 
 def _cuts(token: str) -> list[tuple[int, int]]:
     """(start, end) of the pieces of a token."""
-    places = sorted({0, len(token), *(place for cut in _CUT.finditer(token) for place in cut.span())})
-    return list(pairwise(places))
-
-
-Span = tuple[int, int]
+    places = {0, len(token)}
+    for cut in _CUT.finditer(token):
+        places.update(cut.span())
+    return list(pairwise(sorted(places)))
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,10 @@ class Passage:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a passage. `spans` are the tokens of each answer, first and last, widened to whole tokens."""
+    """A question about a passage.
+
+    `spans` are the tokens of each answer, first and last, widened to whole tokens.
+    """
 
     id: str
     tokens: tuple[str, ...]
@@ -84,7 +94,7 @@ class Question:
 
     @property
     def group(self) -> str:
-        """Questions about one passage stay together in a fraction of the training data."""
+        """Questions about one passage stay together in a fraction of the data."""
         return self.passage.text
 
     @property
@@ -94,8 +104,14 @@ class Question:
 
     @property
     def slice_words(self) -> tuple[str, ...]:
-        """The words that decide to which slices of test it belongs: of the question and its answers."""
-        return (*self.tokens, *(word for first, last in self.spans for word in self.passage.tokens[first : last + 1]))
+        """The words that decide to which slices of test it belongs.
+
+        They are the words of the question and its answers.
+        """
+        words = list(self.tokens)
+        for first, last in self.spans:
+            words += self.passage.tokens[first : last + 1]
+        return tuple(words)
 
     @property
     def gold(self) -> tuple[str, ...]:
@@ -108,47 +124,67 @@ class Builder:
     def __init__(self) -> None:
         self.passages: dict[str, Passage] = {}
 
-    def questions(self, entries: Iterable[Entry], where: Path | str, *, answered: bool = True) -> list[Question]:
+    def questions(
+        self, entries: Iterable[Entry], where: Path | str, *, answered: bool = True
+    ) -> list[Question]:
         """The examples of entries; `where` is their file, or a name for messages.
 
-        Answers that end within a token are widened to whole tokens, with a note. Raises UserError with file, line and
-        question if an answer is not at its character, empty or missing (allowed without `answered`), if a text has no
-        words, or if two questions have the same id.
+        Answers that end within a token are widened to whole tokens, with a note. Raises
+        UserError with file, line and question if an answer is not at its character,
+        empty or missing (allowed without `answered`), if a text has no words, or if two
+        questions have the same id.
         """
-        questions, widened, answers = [], 0, 0
+        questions = []
         seen: set[str] = set()
+        answers = widened = 0
         for entry in entries:
             if entry.id in seen:
-                raise UserError(f"{_at(where, entry)}: a second question with this id. Remove one of them.")
+                raise UserError(
+                    f"{_at(where, entry)}: a second question with this id. "
+                    "Remove one of them."
+                )
             seen.add(entry.id)
-            passage = self._passage(entry.passage)
-            tokens, _ = question_tokens(entry.question)
-            if not tokens or not passage.tokens:
-                raise UserError(
-                    f"{_at(where, entry)}: its {'passage' if tokens else 'question'} has no words. Remove it."
-                )
-            if answered and not entry.answers:
-                raise UserError(
-                    f"{_at(where, entry)}: no answers. Use SQuAD 1.1, which has at least one (2.0 is a different task)."
-                )
-            spans = []
-            for text, start in entry.answers:
-                if not text.strip() or start < 0 or not entry.passage.startswith(text, start):
-                    there = entry.passage[max(start, 0) :][: len(text)]
-                    raise UserError(
-                        f"{_at(where, entry)}: answer {text!r} is not at character {start}, where the passage has "
-                        f"{there!r}. Fix it."
-                    )
-                first, last = span = _widened(passage, start, start + len(text))
-                spans.append(span)
+            question = self._question(entry, where, answered=answered)
+            questions.append(question)
+            pairs = zip(question.answers, question.spans, strict=True)
+            for text, span in pairs:
                 answers += 1
-                widened += passage.cut(first, last) != text.strip()
-            questions.append(
-                Question(entry.id, tokens, passage, tuple(text for text, _ in entry.answers), tuple(spans))
-            )
+                if question.passage.cut(*span) != text.strip():
+                    widened += 1
         if widened:
-            note(f"{widened} of {answers} answers end within a token; training uses the whole tokens", Path(where))
+            note(
+                f"{widened} of {answers} answers end within a token; "
+                "training uses the whole tokens",
+                Path(where),
+            )
         return questions
+
+    def _question(self, entry: Entry, where: Path | str, *, answered: bool) -> Question:
+        """The example of an entry. Raises UserError."""
+        passage = self._passage(entry.passage)
+        tokens, _ = question_tokens(entry.question)
+        if not tokens or not passage.tokens:
+            empty = "passage" if tokens else "question"
+            raise UserError(
+                f"{_at(where, entry)}: its {empty} has no words. Remove it."
+            )
+        if answered and not entry.answers:
+            raise UserError(
+                f"{_at(where, entry)}: no answers. Use SQuAD 1.1, which has at least "
+                "one (2.0 is a different task)."
+            )
+        spans = []
+        for text, start in entry.answers:
+            is_there = start >= 0 and entry.passage.startswith(text, start)
+            if not (is_there and text.strip()):
+                there = entry.passage[max(start, 0) :][: len(text)]
+                raise UserError(
+                    f"{_at(where, entry)}: answer {text!r} is not at character "
+                    f"{start}, where the passage has {there!r}. Fix it."
+                )
+            spans.append(_widened(passage, start, start + len(text)))
+        answers = tuple(text for text, _ in entry.answers)
+        return Question(entry.id, tokens, passage, answers, tuple(spans))
 
     def _passage(self, text: str) -> Passage:
         if text not in self.passages:
@@ -162,6 +198,11 @@ def _at(where: Path | str, entry: Entry) -> str:
 
 
 def _widened(passage: Passage, start: int, end: int) -> tuple[int, int]:
-    """First and last token with characters in start:end, which is not white space alone."""
-    last = bisect_left(passage.offsets, end, key=lambda span: span[0]) - 1
-    return min(bisect_right(passage.offsets, start, key=lambda span: span[1]), last), last
+    """First and last token with characters in start:end.
+
+    That is not white space alone.
+    """
+    offsets = passage.offsets
+    last = bisect_left(offsets, end, key=lambda span: span[0]) - 1
+    first = bisect_right(offsets, start, key=lambda span: span[1])
+    return min(first, last), last

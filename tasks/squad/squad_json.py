@@ -22,13 +22,20 @@ class Entry(NamedTuple):
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file. Raises UserError with file and line if it is empty, cut off or not JSON."""
-    lines, size = [], 0
+    """The value of a JSON file.
+
+    Raises UserError with file and line if it is empty, cut off or not JSON.
+    """
+    lines = []
+    size = 0
     for _, line in read_lines(path):
         lines.append(line)
         size += len(line)
         if size > MAX_BYTES:
-            raise UserError(f"{path}: more than {MAX_BYTES:,} characters of JSON. Use several files.")
+            raise UserError(
+                f"{path}: more than {MAX_BYTES:,} characters of JSON. "
+                "Use several files."
+            )
     text = "\n".join([*lines, ""])  # JSON has no line ends within its strings
     if not text.strip():
         raise UserError(f"{path}: the file is empty. Download it again.")
@@ -36,47 +43,61 @@ def read_json(path: Path) -> Any:
 
 
 def entries(data: Any, path: Path) -> Iterator[Entry]:
-    """The questions in the value that `read_json` returned, in order; answers may be missing.
+    """The questions in the value that `read_json` returned, in order.
 
-    An answer without `answer_start`, which the official scorer does not need, starts at -1. Raises UserError with the
-    position in the file if the layout differs from SQuAD 1.1.
+    Answers may be missing. An answer without `answer_start`, which the official scorer
+    does not need, starts at -1. Raises UserError with the position in the file if the
+    layout differs from SQuAD 1.1.
     """
     questions = 0
     for number, article in enumerate(_get(data, "data", list, path, "the file")):
         where = f"data[{number}]"
         title = article.get("title", where) if isinstance(article, dict) else where
-        for place, paragraph in enumerate(_get(article, "paragraphs", list, path, where)):
+        paragraphs = _get(article, "paragraphs", list, path, where)
+        for place, paragraph in enumerate(paragraphs):
             inside = f"{where}.paragraphs[{place}]"
             passage = _get(paragraph, "context", str, path, inside)
             for item in _get(paragraph, "qas", list, path, inside):
-                name = _get(item, "id", str, path, f"a question of {inside}")
+                yield _entry(str(title), passage, item, path, inside)
                 questions += 1
-                here = f"question {name}"
-                question = _get(item, "question", str, path, here, id=name)
-                answers = [
-                    (
-                        _get(answer, "text", str, path, here, id=name),
-                        _get(answer, "answer_start", int, path, here, id=name) if "answer_start" in answer else -1,
-                    )
-                    for answer in (_get(item, "answers", list, path, here, id=name) if "answers" in item else [])
-                ]
-                yield Entry(str(title), passage, name, question, answers)
     if not questions:
         raise UserError(f"{path}: no questions. Download the file again.")
+
+
+def _entry(article: str, passage: str, item: Any, path: Path, inside: str) -> Entry:
+    """The question of a value of `qas`, which is in the paragraph `inside`."""
+    name = _get(item, "id", str, path, f"a question of {inside}")
+
+    def get(node: Any, key: str, kind: type) -> Any:
+        return _get(node, key, kind, path, f"question {name}", id=name)
+
+    question = get(item, "question", str)
+    answers = []
+    if "answers" in item:
+        for answer in get(item, "answers", list):
+            text = get(answer, "text", str)
+            has_start = "answer_start" in answer
+            start = get(answer, "answer_start", int) if has_start else -1
+            answers.append((text, start))
+    return Entry(article, passage, name, question, answers)
 
 
 def line_of(path: Path, question: str) -> int:
     """The line of a question's id in a SQuAD file, from 1."""
     written = re.compile(rf'"id"\s*:\s*{re.escape(json.dumps(question))}')
-    return next((number for number, line in read_lines(path) if written.search(line)), 1)
+    numbers = (number for number, line in read_lines(path) if written.search(line))
+    return next(numbers, 1)
 
 
-def _get(node: Any, key: str, kind: type, path: Path, where: str, *, id: str | None = None) -> Any:
+def _get(
+    node: Any, key: str, kind: type, path: Path, where: str, *, id: str | None = None
+) -> Any:
     value = node.get(key) if isinstance(node, dict) else None
     if not isinstance(value, kind):
         names = {list: "a list", str: "text", int: "a whole number"}
         line = f":{line_of(path, id)}" if id is not None else ""
         raise UserError(
-            f"{path}{line}: {where}: {key!r} is not {names[kind]}, so this is not a SQuAD 1.1 file. Fix it."
+            f"{path}{line}: {where}: {key!r} is not {names[kind]}, "
+            "so this is not a SQuAD 1.1 file. Fix it."
         )
     return value

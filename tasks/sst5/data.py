@@ -1,6 +1,7 @@
 """Fine-grained sentiment: the suites as phrases with a label from 0 to 4.
 
-Trees of the Stanford Sentiment Treebank are `(3 (2 It) (4 (3 works) (2 .)))`, a label on every node.
+Trees of the Stanford Sentiment Treebank are `(3 (2 It) (4 (3 works) (2 .)))`, a label
+on every node.
 """
 
 import re
@@ -12,7 +13,13 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.sources import SuiteData, data_file
-from elmo_bench.text.columns import NO_GOLD, check_ended, filled_lines, line_of, tokens_of
+from elmo_bench.text.columns import (
+    NO_GOLD,
+    check_ended,
+    filled_lines,
+    line_of,
+    tokens_of,
+)
 from elmo_bench.text.vocabulary import BRACKETS
 
 LABELS = ("very negative", "negative", "neutral", "positive", "very positive")  # 0 to 4
@@ -24,11 +31,12 @@ class Phrase:
 
     tokens: tuple[str, ...]
     label: int | None  # None: unknown, in a file to predict
-    sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)  # that the phrase is from, if known
+    # That the phrase is from, if known.
+    sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The phrases of a sentence stay together in a fraction of the training data."""
+        """The phrases of a sentence stay together in a fraction of the data."""
         return self.sentence or self.tokens
 
     @property
@@ -47,53 +55,93 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Tree:
-    """The leaves of a tree as written, and its nodes in pre-order: (label, first token, token after the last)."""
+    """A sentence with a label for each of its phrases."""
 
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...]  # the leaves as written
+    # In pre-order: label, first token, token after the last.
     nodes: tuple[tuple[int, int, int], ...]
 
     def phrases(self, *, shortest: int | None) -> Iterator[Phrase]:
-        """The phrases of at least `shortest` tokens in pre-order, with repetitions; None: the whole sentence only.
+        """The phrases of at least `shortest` tokens in pre-order, with repetitions.
 
-        Treebank escapes are replaced, as encoders and vectors were trained on plain text.
+        None: the whole sentence only. Treebank escapes are replaced, as encoders and
+        vectors were trained on plain text.
         """
         tokens = tuple(map(plain, self.tokens))
-        for label, start, end in self.nodes if shortest is not None else self.nodes[:1]:
+        nodes = self.nodes if shortest is not None else self.nodes[:1]
+        for label, start, end in nodes:
             if shortest is None or end - start >= shortest:
                 yield Phrase(tokens[start:end], label, tokens)
 
 
 def plain(token: str) -> str:
-    r"""A token without treebank escapes: -LRB- is ( and so on, `\/` is `/`, `\*` is `*`."""
+    r"""A token without treebank escapes.
+
+    -LRB- is ( and so on, `\/` is `/`, `\*` is `*`.
+    """
     return BRACKETS.get(token) or token.replace("\\/", "/").replace("\\*", "*")
+
+
+@dataclass
+class _Open:
+    """A node that is not closed yet."""
+
+    place: int  # among all nodes
+    label: int
+    start: int  # its first token
+    words: int = 0  # directly in it, so far
+    nodes: int = 0
+
+
+# A bracket with its label, a closing bracket, or a word, which may hold other white
+# space.
+_PART = re.compile(r"\([ \t]*([^ \t()]*)|\)|[^ \t()]+")
 
 
 def parse(line: str) -> Tree:
     """The tree on a line; a node has one word, or nodes. Raises ValueError."""
     tokens: list[str] = []
     nodes: list[tuple[int, int, int]] = []
-    unclosed: list[list[int]] = []  # index in `nodes`, label, first token, words so far, nodes so far
-    for part in re.finditer(r"\([ \t]*([^ \t()]*)|\)|[^ \t()]+", line):  # a token may hold other white space
-        if not unclosed and (nodes or part[1] is None):
-            raise ValueError(f"unbalanced parentheses: {part[0]!r} is outside of the tree")
-        if part[1] is not None:
-            if not re.fullmatch("[0-4]", part[1]):
-                raise ValueError(f"{part[1]!r} is not a label: expected 0 to {len(LABELS) - 1} after each (")
+    unclosed: list[_Open] = []
+    for part in _PART.finditer(line):
+        text, label = part[0], part[1]
+        if not unclosed and (nodes or label is None):
+            raise ValueError(f"unbalanced parentheses: {text!r} is outside of the tree")
+        if label is not None:
+            if not re.fullmatch("[0-4]", label):
+                labels = f"0 to {len(LABELS) - 1}"
+                raise ValueError(
+                    f"{label!r} is not a label: expected {labels} after each ("
+                )
             if unclosed:
-                unclosed[-1][4] += 1
-            unclosed.append([len(nodes), int(part[1]), len(tokens), 0, 0])
+                unclosed[-1].nodes += 1
+            unclosed.append(_Open(len(nodes), int(label), len(tokens)))
             nodes.append((-1, -1, -1))  # its end is not known yet
-        elif part[0] == ")":
-            place, label, start, words, inner = unclosed.pop()
-            if (words, inner > 0) not in ((1, False), (0, True)):
-                raise ValueError(f"a node of {words} words and {inner} nodes: expected one word, or nodes")
-            nodes[place] = (label, start, len(tokens))
+        elif text == ")":
+            node = unclosed.pop()
+            _check_node(node)
+            nodes[node.place] = (node.label, node.start, len(tokens))
         else:
-            unclosed[-1][3] += 1
-            tokens.append(part[0])
-    if unclosed or not nodes:
-        raise ValueError(f"unbalanced parentheses: {len(unclosed)} still open at the end" if nodes else "no tree")
+            unclosed[-1].words += 1
+            tokens.append(text)
+    if not nodes:
+        raise ValueError("no tree")
+    if unclosed:
+        raise ValueError(
+            f"unbalanced parentheses: {len(unclosed)} still open at the end"
+        )
     return Tree(tuple(tokens), tuple(nodes))
+
+
+def _check_node(node: _Open) -> None:
+    """Raises ValueError unless a node has one word, or nodes."""
+    is_leaf = node.words == 1 and node.nodes == 0
+    is_inner = node.words == 0 and node.nodes > 0
+    if not (is_leaf or is_inner):
+        raise ValueError(
+            f"a node of {node.words} words and {node.nodes} nodes: "
+            "expected one word, or nodes"
+        )
 
 
 def read_trees(path: Path) -> list[Tree]:
@@ -113,8 +161,8 @@ def read_trees(path: Path) -> list[Tree]:
 class Data(SuiteData):
     """Reads the suites that `conf/task/sst5.yaml` names.
 
-    They also have `phrases`: the minimum tokens of the labelled phrases that training reads (null: whole sentences
-    only). Dev and test are whole sentences.
+    They also have `phrases`: the minimum tokens of the labelled phrases that training
+    reads (null: whole sentences only). Dev and test are whole sentences.
     """
 
     schema = "sst5-1"
@@ -123,15 +171,22 @@ class Data(SuiteData):
 
     def read(self, suite: str, root: Path | None) -> dict[str, list[Phrase]]:
         shortest = self.options(suite)["phrases"]
+        where = f"task.data.{suite}.phrases={shortest}"
         if shortest is not None and (not isinstance(shortest, int) or shortest < 1):
-            raise UserError(f"task.data.{suite}.phrases={shortest}: give a number of tokens from 1, or null")
+            raise UserError(f"{where}: give a number of tokens from 1, or null")
         trees = super().read(suite, root)
         train = _phrases(trees["train"], shortest)
         if not train:
-            raise UserError(f"task.data.{suite}.phrases={shortest}: no training phrase is as long. Lower it.")
-        return {"train": train, "dev": _phrases(trees["dev"], None), "test": _phrases(trees["test"], None)}
+            raise UserError(f"{where}: no training phrase is as long. Lower it.")
+        return {
+            "train": train,
+            "dev": _phrases(trees["dev"], None),
+            "test": _phrases(trees["test"], None),
+        }
 
-    def from_files(self, options: Mapping[str, Any], split: str, root: Path | None) -> list[Tree]:
+    def from_files(
+        self, options: Mapping[str, Any], split: str, root: Path | None
+    ) -> list[Tree]:
         return read_trees(data_file(root, options["folder"], options[split]))
 
     def canonical(self, example: Phrase) -> dict[str, Any]:
@@ -142,27 +197,42 @@ class Data(SuiteData):
         return {"labels": len(LABELS)}
 
     def read_file(self, path: Path) -> list[Phrase]:
-        """The sentences of a file: trees, what `write` wrote, or tokenised sentences without labels, one a line."""
+        """The sentences of a file, one a line.
+
+        They are trees, what `write` wrote, or tokenised sentences without labels.
+        """
         first = next((line for _, line in read_lines(path) if line.strip()), "")
-        if re.match(r"\([0-4] *(\(|[^() ]+\)\s*$)", first):  # a text may begin with "(3 stars)"
+        # A text may begin with "(3 stars)".
+        if re.match(r"\([0-4] *(\(|[^() ]+\)\s*$)", first):
             return _phrases(read_trees(path), None)
         if not first:
             raise UserError(f"{path}: no sentence in it")
-        return [_written(line) or Phrase(tuple(tokens_of(line)), None) for _, line in filled_lines(path)]
+        return [_sentence(line) for _, line in filled_lines(path)]
 
-    def write(self, path: Path, examples: Sequence[Phrase], predicted: Sequence[int]) -> None:
-        """Write gold (`-` if unknown), predicted label and text, separated by tabs, a line for each sentence."""
+    def write(
+        self, path: Path, examples: Sequence[Phrase], predicted: Sequence[int]
+    ) -> None:
+        """Write gold, predicted label and text, separated by tabs, a line a sentence.
+
+        Gold is `-` if unknown.
+        """
         with atomic_write(path, "w") as handle:
             for phrase, label in zip(examples, predicted, strict=True):
                 gold = NO_GOLD if phrase.label is None else phrase.label
                 handle.write(f"{gold}\t{label}\t{line_of(phrase.tokens)}\n")
 
 
-def _written(line: str) -> Phrase | None:
-    """The sentence of a line that `write` wrote; None for any other line."""
+def _sentence(line: str) -> Phrase:
+    """The sentence of a line that `write` wrote, or of a line of tokens."""
     cells = re.fullmatch(r"([-0-4])\t[0-4]\t(.*)", line)
-    return Phrase(tuple(tokens_of(cells[2])), None if cells[1] == NO_GOLD else int(cells[1])) if cells else None
+    if cells is None:
+        return Phrase(tuple(tokens_of(line)), None)
+    gold, text = cells.groups()
+    return Phrase(tuple(tokens_of(text)), None if gold == NO_GOLD else int(gold))
 
 
 def _phrases(trees: Iterable[Tree], shortest: int | None) -> list[Phrase]:
-    return [phrase for tree in trees for phrase in tree.phrases(shortest=shortest)]
+    phrases: list[Phrase] = []
+    for tree in trees:
+        phrases += tree.phrases(shortest=shortest)
+    return phrases

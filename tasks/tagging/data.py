@@ -1,7 +1,10 @@
-"""Sentences of the user's own, with a tag for each token: spans in any usual scheme, or plain tags."""
+"""The user's sentences, with a tag for each token.
+
+Tags are spans in any usual scheme, or plain tags.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -16,47 +19,76 @@ from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
 from elmo_bench.tasks.tagging.forms import chosen_form, grouped, read_form
 from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
-from elmo_bench.text.own_checks import SHOWN
+from elmo_bench.text.own_checks import GOLD, PREDICTED, SHOWN
 from elmo_bench.text.own_data import OwnData
-from elmo_bench.text.schemes import ALIASES, NAMES, OUTSIDE, PLAIN, SINGLE, TYPES, Notation, notation_of
+from elmo_bench.text.schemes import (
+    ALIASES,
+    NAMES,
+    OUTSIDE,
+    PLAIN,
+    SINGLE,
+    TYPES,
+    Notation,
+    notation_of,
+)
 from elmo_bench.text.tables import Row, ending_of, write_table
 from elmo_bench.text.tags import TaggedSentence
 
 
 @dataclass(frozen=True)
 class Sentence(TaggedSentence):
-    """Tokens and their tags: BIO, plain tags as they are written, or () where they are unknown."""
+    """Tokens and their tags.
 
-    row: Row = field(default_factory=dict, repr=False, compare=False)  # that it was read from
-    plain: bool = field(default=False, compare=False)  # whether each tag is a label
+    BIO, plain tags as they are written, or () where they are unknown.
+    """
+
+    # The row that it was read from.
+    row: Row = field(default_factory=dict, repr=False, compare=False)
+    # Whether each tag is a label.
+    plain: bool = field(default=False, compare=False)
 
     @property
     def gold(self) -> tuple[str, ...]:
-        """The tags, with SINGLE before plain ones, so that nobody takes one for BIO."""
-        return tuple(f"{SINGLE}{tag}" for tag in self.tags) if self.plain else self.tags
+        """The tags, with SINGLE before plain ones, so that none looks like BIO."""
+        if not self.plain:
+            return self.tags
+        return tuple(f"{SINGLE}{tag}" for tag in self.tags)
 
 
 class Data(OwnData):
-    """Reads column files (token first, tag last, a blank line after each sentence), and tables with lists of both."""
+    """Reads column files and tables.
+
+    A column file has the token first, the tag last, and a blank line after each
+    sentence. A table has lists of tokens and of tags.
+    """
 
     schema = "tagging-1"
     ending = ".conll"
     parts = ("tokens", "tags")
     unit = "sentences"
     endings = None
+    merge = "Make them one"
     plain = False  # whether the tags that were read are no spans
 
     def __init__(
-        self, *, scheme: str | None = None, columns: str | None = None, sentence: str | None = None, **options: Any
+        self,
+        *,
+        scheme: str | None = None,
+        columns: str | None = None,
+        sentence: str | None = None,
+        **options: Any,
     ):
         """Raises UserError for an unknown scheme and form.
 
         scheme: how spans are written, one of NAMES; None: it is guessed.
         columns: the form of the files, as `chosen_form` reads it; None: it is guessed.
-        sentence: the column of a table that has one value in all rows of a sentence; None: a row is a sentence.
+        sentence: the column of a table that has one value in all rows of a sentence;
+            None: a row is a sentence.
         """
         super().__init__(**options)
-        self.scheme, self.form, self.sentence = _scheme(scheme), chosen_form(columns), sentence
+        self.scheme = _scheme(scheme)
+        self.form = chosen_form(columns)
+        self.sentence = sentence
 
     def read_file(self, path: Path) -> list[Sentence]:
         sentences: list[Sentence] = super().read_file(path)
@@ -69,7 +101,10 @@ class Data(OwnData):
         return with_notation(sentences, notation)
 
     def notation(self, sentences: Sequence[Sentence]) -> Notation | None:
-        """How the tags are written; None for plain tags. Raises UserError for tags of two kinds."""
+        """How the tags are written; None for plain tags.
+
+        Raises UserError for tags of two kinds.
+        """
         try:
             return notation_of([sentence.tags for sentence in sentences], self.scheme)
         except ValueError as error:
@@ -77,7 +112,10 @@ class Data(OwnData):
             raise UserError(f"tags: {error}, or decide: {how}.") from None
 
     def read_rows(self, path: Path) -> list[Row]:
-        """A row for each sentence; without tags if a column file has a single column, or NO_GOLD as its tags."""
+        """A row for each sentence.
+
+        Without tags if a column file has a single column, or NO_GOLD as its tags.
+        """
         rows = read_form(path, self.form)
         return grouped(rows, self.sentence) if self.sentence else rows
 
@@ -87,19 +125,28 @@ class Data(OwnData):
         except UserError as error:
             if "Name one" not in str(error):
                 raise
-            raise UserError(f"{error}, or the columns of a token a line: data.columns=1:2") from None
+            how = "or the columns of a token a line: data.columns=1:2"
+            raise UserError(f"{error}, {how}") from None
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
-        tokens, cell = self.text(row.get(names["tokens"]), where), row.get(names.get("tags", ""))
+        tokens = self.text(row.get(names["tokens"]), where)
+        cell = row.get(names.get("tags", ""))
         tags = tokens_of(cell) if isinstance(cell, str) else cell or []
-        if not isinstance(tags, list) or not all(isinstance(tag, str | int) and tag != "" for tag in tags):
-            raise UserError(f"{where} has {cell!r:.60} where tags belong. Give a list with one for each token.")
+        if not isinstance(tags, list) or not all(map(_is_tag, tags)):
+            what = f"has {cell!r:.60} where tags belong"
+            raise UserError(f"{where} {what}. Give a list with one for each token.")
         if tags and len(tags) != len(tokens):
-            raise UserError(f"{where} has {len(tokens)} tokens and {len(tags)} tags. Give one for each token.")
+            what = f"has {len(tokens)} tokens and {len(tags)} tags"
+            raise UserError(f"{where} {what}. Give one for each token.")
         return Sentence(tokens, tuple(map(str, tags)), row)
 
-    def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Sentence]]:
-        """The sentences of each split, spans in BIO. Raises UserError for tags of two kinds."""
+    def examples_of(
+        self, splits: Mapping[str, Sequence[Row]]
+    ) -> dict[str, list[Sentence]]:
+        """The sentences of each split, spans in BIO.
+
+        Raises UserError for tags of two kinds.
+        """
         examples: dict[str, list[Sentence]] = super().examples_of(splits)
         written = [*chain(*examples.values())]
         check_lengths(written)
@@ -110,103 +157,171 @@ class Data(OwnData):
         else:
             note(f"tags: spans in {notation}, read as BIO")
             note_misfits(written, notation)
-        return {split: with_notation(sentences, notation) for split, sentences in examples.items()}
+        return {
+            split: with_notation(sentences, notation)
+            for split, sentences in examples.items()
+        }
 
     def check_plain(self, sentences: Sequence[Sentence]) -> None:
-        """Note that tags are plain. Raises UserError if most are O, unless the user says that they are plain."""
-        counts = Counter(tag for sentence in sentences for tag in sentence.tags)
+        """Note that tags are plain.
+
+        Raises UserError if most are O, unless the user says that they are plain.
+        """
+        counts = Counter(chain.from_iterable(sentence.tags for sentence in sentences))
         names = sorted(tag for tag in counts if tag not in OUTSIDE)
         outside = sum(counts[tag] for tag in ("O", "o", "0"))
         numbers = all(tag.isdecimal() for tag in counts)
-        if self.scheme is None and names and not numbers and 2 * outside > counts.total():
-            how = f"data.scheme={TYPES} reads neighbours of one type as a span, data.scheme={PLAIN} each tag as a label"
-            raise UserError(
-                f"tags: most are O, and {names[0]:.40} has no letter of a scheme, such as B-. Decide: {how}."
-            )
+        are_spans = bool(names) and not numbers and 2 * outside > counts.total()
+        if self.scheme is None and are_spans:
+            what = f"most are O, and {names[0]:.40} has no letter of a scheme"
+            spans = f"data.scheme={TYPES} reads neighbours of one type as a span"
+            plain = f"data.scheme={PLAIN} each tag as a label"
+            raise UserError(f"tags: {what}, such as B-. Decide: {spans}, {plain}.")
         numbered = "; numbers, of which no spans are known" if numbers else ""
         note(f"tags: plain, a label for each token{numbered}")
 
     def labels_of(self, example: Sentence) -> Sequence[str]:
-        return example.tags if example.plain else [tag[2:] for tag in example.tags if tag.startswith("B-")]
+        if example.plain:
+            return example.tags
+        return [tag[2:] for tag in example.tags if tag.startswith("B-")]
 
     def stratum(self, example: Sentence) -> str:
-        """Whether a sentence has more than one tag: splits have the same share of sentences without a span."""
+        """Whether a sentence has more than one tag.
+
+        Splits have the same share of sentences without a span.
+        """
         return str(len({*example.tags}) > 1)
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
-        """{"labels": U-TAG for each plain tag, or every BIOUL tag of every type of spans, O first}."""
+        """{"labels": list of labels}.
+
+        U-TAG for each plain tag, or every BIOUL tag of every type of spans, O first.
+        """
         if all(sentence.plain for sentence in train):
-            return {"labels": sorted({tag for sentence in train for tag in sentence.gold})}
+            tags = chain.from_iterable(sentence.gold for sentence in train)
+            return {"labels": sorted({*tags})}
         return SpanData().vocabulary(train)
 
     def within(
-        self, example: Sentence, predicted: Sequence[str], keeps: Callable[[Sequence[str]], bool]
+        self,
+        example: Sentence,
+        predicted: Sequence[str],
+        keeps: Callable[[Sequence[str]], bool],
     ) -> tuple[list[str], list[str]] | None:
-        """Gold and predicted tags of the spans whose words `keeps` accepts; of the words alone for plain tags.
+        """Gold and predicted tags of the spans whose words `keeps` accepts.
 
-        Plain tags are spans of one word here, so that those of a slice that has no tag but O count too.
+        Plain tags are spans of one word here, so that those of a slice that has no tag
+        but O count too.
         """
         if not example.plain:
             return SpanData().within(example, predicted, keeps)
-        kept = [place for place, word in enumerate(example.tokens) if keeps((word,))]
-        gold = [example.gold[place] for place in kept]
-        return (gold, [predicted[place] for place in kept]) if kept else None
+        places = [place for place, word in enumerate(example.tokens) if keeps((word,))]
+        if not places:
+            return None
+        gold = [example.gold[place] for place in places]
+        return gold, [predicted[place] for place in places]
 
-    def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[str]]) -> None:
-        """Write token, gold and predicted tag on a line each; a table as the other tasks do if the path ends so."""
-        written = [[tag.removeprefix(SINGLE) for tag in tags] for tags in predicted]
+    def write(
+        self,
+        path: Path,
+        examples: Sequence[Sentence],
+        predicted: Sequence[Sequence[str]],
+    ) -> None:
+        """Write token, gold and predicted tag on a line each.
+
+        A table as the other tasks do if the path ends so.
+        """
+        # A sentence without text has no prediction.
+        guesses = [
+            [tag.removeprefix(SINGLE) for tag in tags or ()] for tags in predicted
+        ]
+        pairs = zip(examples, guesses, strict=True)
         if ending_of(path) in TABLES:
-            made = zip(examples, written, strict=True)
-            rows = (each.row | {"gold": [*each.tags] or None, "predicted": tags} for each, tags in made)
-            return write_table(path, [*rows])
+            rows: list[Row] = []
+            for sentence, tags in pairs:
+                gold = [*sentence.tags] or None
+                rows.append(sentence.row | {GOLD: gold, PREDICTED: tags})
+            write_table(path, rows, like=self.read_last)
+            return
         with atomic_write(path, "w") as handle:
-            for sentence, tags in zip(examples, written, strict=True):
-                gold = sentence.tags or (NO_GOLD,) * len(tags)
-                for token, *both in zip(sentence.tokens, gold, tags, strict=True):
-                    handle.write(" ".join([escaped(token, reserved=RESERVED), *map(escaped, both)]) + "\n")
-                handle.write("\n")
+            for sentence, tags in pairs:
+                handle.writelines(_lines(sentence, tags))
 
 
-def with_notation(sentences: Sequence[Sentence], notation: Notation | None) -> list[Sentence]:
+def _lines(sentence: Sentence, predicted: Sequence[str]) -> Iterator[str]:
+    """The lines of a sentence in a column file of predictions."""
+    gold = sentence.tags or (NO_GOLD,) * len(predicted)
+    for token, *tags in zip(sentence.tokens, gold, predicted, strict=True):
+        cells = [escaped(token, reserved=RESERVED), *map(escaped, tags)]
+        yield " ".join(cells) + "\n"
+    yield "\n"
+
+
+def _is_tag(value: Any) -> bool:
+    return isinstance(value, str | int) and value != ""
+
+
+def with_notation(
+    sentences: Sequence[Sentence], notation: Notation | None
+) -> list[Sentence]:
     """The sentences in BIO, or marked as plain if there is no notation."""
-    if notation is None:
-        return [replace(sentence, plain=bool(sentence.tags)) for sentence in sentences]
-    return [replace(sentence, tags=tuple(notation.to_bio(sentence.tags))) for sentence in sentences]
+    read: list[Sentence] = []
+    for sentence in sentences:
+        if notation is None:
+            read.append(replace(sentence, plain=bool(sentence.tags)))
+        else:
+            tags = tuple(notation.to_bio(sentence.tags))
+            read.append(replace(sentence, tags=tags))
+    return read
 
 
 def check_lengths(sentences: Sequence[Sentence]) -> None:
-    """Raise UserError if every sentence has one token: then a row, or what is between blank lines, is none."""
+    """Raise UserError if every sentence has one token.
+
+    Then a row, or what is between blank lines, is no sentence.
+    """
     if any(len(sentence.tokens) != 1 for sentence in sentences):
         return
-    columns = [name for name in sentences[0].row if not isinstance(sentences[0].row[name], list)]
+    row = sentences[0].row
+    columns = [name for name, cell in row.items() if not isinstance(cell, list)]
     likely = [name for name in columns if name.lower().startswith("sent")]
     how = "Remove the blank lines between the tokens of a sentence"
     if columns:
-        how = "If a row is a token, name the column that all rows of a sentence share: data.sentence=COLUMN"
+        share = "name the column that all rows of a sentence share"
+        how = f"If a row is a token, {share}: data.sentence=COLUMN"
     if likely:
         how = how.replace("COLUMN", spelled(likely[0]))
     raise UserError(
-        f"all {len(sentences):,} sentences have one token. {how}. For single words use task=classification."
+        f"all {len(sentences):,} sentences have one token. {how}. "
+        "For single words use task=classification."
     )
 
 
 def note_misfits(sentences: Sequence[Sentence], notation: Notation) -> None:
     """Note the tags that break their scheme, with the words that they begin at."""
-    places = [(sentence, place) for sentence in sentences for place in notation.misfits(sentence.tags)]
+    places: list[tuple[Sentence, int]] = []
+    for sentence in sentences:
+        places += [(sentence, place) for place in notation.misfits(sentence.tags)]
     if not places:
         return
     named = []
     for sentence, place in places[:SHOWN]:
-        named.append(f"{sentence.tags[place]} of “{' '.join(sentence.tokens[place : place + 4])}”")
+        words = " ".join(sentence.tokens[place : place + 4])
+        named.append(f"{sentence.tags[place]} of “{words}”")
     what = f"{len(places):,}, which are in no span, as in seqeval's strict mode"
     note(f"tags that do not fit {notation.scheme}: {what}: {'; '.join(named)}")
 
 
 def _scheme(name: str | None) -> str | None:
-    """The name of a scheme in NAMES, in any case and of its other names. Raises UserError."""
+    """The name of a scheme in NAMES, in any case and of its other names.
+
+    Raises UserError.
+    """
     if name is None:
         return None
-    names = {known.lower(): known for known in NAMES} | {other.lower(): known for other, known in ALIASES.items()}
+    names = {scheme.lower(): scheme for scheme in NAMES}
+    names |= {alias.lower(): scheme for alias, scheme in ALIASES.items()}
     if name.lower() not in names:
-        raise UserError(f"data.scheme={name:.40}: unknown. Choose one of: {', '.join(NAMES)}.")
+        choices = ", ".join(NAMES)
+        raise UserError(f"data.scheme={name:.40}: unknown. Choose one of: {choices}.")
     return names[name.lower()]

@@ -11,7 +11,10 @@ from elmo_bench.text.tags import TaggedSentence
 
 
 class Head(BiLstmCrf):
-    """`tasks/ner/head.py`. A plain tag is a span of one token, which any other may follow; no label is O then."""
+    """`tasks/ner/head.py`, also for plain tags.
+
+    A plain tag is a span of one token, which any other may follow; no label is O then.
+    """
 
     @property
     def plain(self) -> bool:
@@ -19,11 +22,12 @@ class Head(BiLstmCrf):
         return "O" not in self.labels
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}; 0 for tags that are unknown or no labels.
+        """Tensors of a batch: {"text": TextBatch, "tags": int64 [B, T]}.
 
-        examples: of the class Sentence.
+        examples: of the class Sentence. 0 for tags that are unknown or no labels.
         """
-        return super().collate([TaggedSentence(example.tokens, self._spans(example)) for example in examples], index)
+        tagged = [TaggedSentence(each.tokens, self._spans(each)) for each in examples]
+        return super().collate(tagged, index)
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """BIO tags of each sentence, or plain tags with SINGLE before them."""
@@ -33,7 +37,12 @@ class Head(BiLstmCrf):
         return [[SINGLE + tag.removeprefix("B-") for tag in tags] for tags in predicted]
 
     def _spans(self, example: Sentence) -> tuple[str, ...]:
-        """The tags as BIO; O where they are of the other kind than the labels, as in new text."""
+        """The tags as BIO.
+
+        O where they are of the other kind than the labels, as in new text.
+        """
         if not example.tags or example.plain != self.plain:
             return ("O",) * len(example.tokens)
-        return tuple(f"B-{tag}" for tag in example.tags) if self.plain else example.tags
+        if self.plain:
+            return tuple(f"B-{tag}" for tag in example.tags)
+        return example.tags

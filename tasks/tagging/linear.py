@@ -15,17 +15,26 @@ from elmo_bench.text.batch import Indexer
 
 
 class Head(nn.Module):
-    """What one would write in twenty lines: logistic regression of each token's vector, without its neighbours' tags."""
+    """Logistic regression of each token's vector, without its neighbours' tags.
+
+    What one would write in twenty lines.
+    """
 
     def __init__(self, embedder: Embedder, *, labels: Sequence[str]):
         super().__init__()
-        self.embedder, self.names = embedder, names_of(labels)
+        self.embedder = embedder
+        self.names = names_of(labels)
         self.probe = LinearProbe(embedder.dim + embedder.output_dim, len(self.names))
 
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
-        """Tensors of a batch: {"text": TextBatch, "tags": int64 [N] of its N tokens}."""
-        tags = [number for example in examples for number in numbers_of(example, self.names)]
-        return {"text": index([example.tokens for example in examples]), "tags": torch.tensor(tags)}
+        """Tensors of a batch: {"text": TextBatch, "tags": int64 [N] of N tokens}."""
+        tags: list[int] = []
+        for example in examples:
+            tags += numbers_of(example, self.names)
+        return {
+            "text": index([example.tokens for example in examples]),
+            "tags": torch.tensor(tags),
+        }
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Tag scores [N, K] of the tokens of all sentences."""

@@ -1,5 +1,9 @@
-"""Precision, recall and F1 of spans as in seqeval's strict mode, or the accuracy of plain tags; imports no torch."""
+"""Precision, recall and F1 of spans as in seqeval's strict mode.
 
+Or the accuracy of plain tags. Imports no torch.
+"""
+
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,70 +16,106 @@ from elmo_bench.base.sources import TABLES
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY, Tags
 from elmo_bench.tasks.ner.metric import Metric as Chunks
 from elmo_bench.text.columns import NO_GOLD, has_null_tag, read_columns, tokens_of
-from elmo_bench.text.own_checks import GOLD, PREDICTED, with_gold
+from elmo_bench.text.own_checks import GOLD, PREDICTED, scored_rows
 from elmo_bench.text.schemes import OUTSIDE, SINGLE, Notation, notation_of
 from elmo_bench.text.tables import Row, ending_of, read_table
 
 
 class Metric(Chunks):
-    """`tasks/ner/metric.py`. A plain tag is a chunk of one token, so that F1 is the accuracy of the tags."""
+    """`tasks/ner/metric.py`, also for plain tags.
+
+    A plain tag is a chunk of one token, so that F1 is the accuracy of the tags.
+    """
 
     def counts(self, gold: Tags, predicted: Tags) -> dict[str, np.ndarray]:
         """As in `tasks/ner/metric.py`, with plain tags as types."""
         return super().counts(*_chunks(gold, predicted))
 
     def score_files(self, path: Path) -> dict[str, Any]:
-        """The scores of a file that `predict` wrote: columns, the last two gold and predicted tag, or a table.
+        """The scores of a file that `predict` wrote.
 
-        Raises UserError.
+        Columns, of which the last two are gold and predicted tag, or a table. Raises
+        UserError.
         """
-        rows: list[Row] = []
-        if ending_of(path) in TABLES:
-            rows = read_table(path)
-        else:
-            for lines in read_columns(path, boundary=SENTENCE_BOUNDARY):
-                gold, predicted = ([cells[side] for _, cells in lines] for side in (-2, -1))
-                rows.append({GOLD: gold, PREDICTED: predicted})
-            if not has_null_tag(row[GOLD] for row in rows):
-                rows = [row | {GOLD: None} if set(row[GOLD]) == {NO_GOLD} else row for row in rows]
+        rows = read_table(path) if ending_of(path) in TABLES else _of_columns(path)
         if not rows:
-            raise UserError(f"{path}: no predictions. Each line must have a token, its gold and its predicted tag.")
-        sides = [[_tags(row.get(side)) for row in with_gold(rows, path)] for side in (GOLD, PREDICTED)]
-        if [*map(len, sides[0])] != [*map(len, sides[1])]:
-            raise UserError(f"{path}: gold and predicted tags must be as many in each sentence.")
-        if all(tag in OUTSIDE for side in sides for tags in side for tag in tags):
-            raise UserError(f"{path}: no tag but O on either side, so there is nothing to score. Give data with spans.")
+            line = "a token, its gold and its predicted tag"
+            raise UserError(f"{path}: no predictions. Each line must have {line}.")
+        scored = scored_rows(rows, path)
+        gold = [_tags(row.get(GOLD)) for row in scored]
+        predicted = [_tags(row.get(PREDICTED)) for row in scored]
+        if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
+            what = "gold and predicted tags must be as many in each sentence"
+            raise UserError(f"{path}: {what}.")
+        if all(tag in OUTSIDE for tag in chain(*gold, *predicted)):
+            what = "no tag but O on either side, so there is nothing to score"
+            raise UserError(f"{path}: {what}. Give data with spans.")
         try:
-            chunks = _chunks(*sides)
-            notation = _notation(*sides)
+            chunks = _chunks(gold, predicted)
+            notation = _notation(gold, predicted)
         except ValueError as error:
             raise UserError(f"{path}: {error}. Fix it.") from None
-        note(f"tags: spans in {notation}" if notation else "tags: plain; F1 is the accuracy of all tags, O too", path)
+        if notation:
+            note(f"tags: spans in {notation}", path)
+        else:
+            note("tags: plain; F1 is the accuracy of all tags, O too", path)
         return scores_of(self, super().counts(*chunks))
 
 
+def _of_columns(path: Path) -> list[Row]:
+    """The gold and the predicted tags of each sentence of a column file.
+
+    Gold is None where all of it is NO_GOLD, unless that is a tag of the file.
+    """
+    rows: list[Row] = []
+    for lines in read_columns(path, boundary=SENTENCE_BOUNDARY):
+        gold = [cells[-2] for _, cells in lines]
+        predicted = [cells[-1] for _, cells in lines]
+        rows.append({GOLD: gold, PREDICTED: predicted})
+    if not has_null_tag(row[GOLD] for row in rows):
+        for row in rows:
+            if set(row[GOLD]) == {NO_GOLD}:
+                row[GOLD] = None
+    return rows
+
+
 def _tags(cell: Any) -> list[str]:
-    return tokens_of(cell) if isinstance(cell, str) else [*map(str, cell)] if isinstance(cell, list) else []
+    if isinstance(cell, str):
+        return tokens_of(cell)
+    return [*map(str, cell)] if isinstance(cell, list) else []
 
 
 def _chunks(gold: Tags, predicted: Tags) -> tuple[Tags, Tags]:
-    """Both sides in BIO. Raises ValueError for predicted tags that are written otherwise than gold."""
-    tags = {tag for side in (gold, predicted) for sentence in side for tag in sentence}
+    """Both sides in BIO.
+
+    Raises ValueError for predicted tags that are written otherwise than gold.
+    """
+    tags = {*chain(*gold, *predicted)}
     if all(tag.startswith(SINGLE) for tag in tags):
         return _in_bio(gold, SINGLE), _in_bio(predicted, SINGLE)
     notation = _notation(gold, predicted)
     if notation is None:
         return _in_bio(gold), _in_bio(predicted)
     try:
-        return [notation.to_bio(sentence) for sentence in gold], [notation.to_bio(sentence) for sentence in predicted]
+        return _to_bio(gold, notation), _to_bio(predicted, notation)
     except ValueError as error:
-        raise ValueError(f"the gold tags are spans in {notation}, but {error}") from None
+        raise ValueError(
+            f"the gold tags are spans in {notation}, but {error}"
+        ) from None
 
 
 def _notation(gold: Tags, predicted: Tags) -> Notation | None:
-    """How the gold tags are written, or the predicted ones if all gold is O. Raises ValueError."""
-    has_spans = any(tag not in OUTSIDE for sentence in gold for tag in sentence)
+    """How the gold tags are written, or the predicted ones if all gold is O.
+
+    Raises ValueError.
+    """
+    has_spans = any(tag not in OUTSIDE for tag in chain.from_iterable(gold))
     return notation_of(gold if has_spans else predicted)
+
+
+def _to_bio(side: Tags, notation: Notation) -> Tags:
+    """Spans in BIO. Raises ValueError for a tag of another form."""
+    return [notation.to_bio(sentence) for sentence in side]
 
 
 def _in_bio(side: Tags, prefix: str = "") -> Tags:

@@ -1,4 +1,7 @@
-"""Word senses: the suites as sentences with targets, and the evaluation framework's file of answers; SemCor."""
+"""Word senses: the suites as sentences with targets; SemCor.
+
+Answers are written as the evaluation framework reads them.
+"""
 
 import io
 import re
@@ -6,7 +9,6 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -34,35 +36,47 @@ _SENSE = re.compile(r"[1-5]:\d\d:\d\d:[^:;\s]*:\d*")
 
 
 def read_semcor(path: Path) -> list[Sentence]:
-    """The sentences of every tag file in a tar archive (.tar, .tar.gz, .tar.xz) that have a target.
+    """The sentences with a target of every tag file in a tar archive.
 
-    Nothing is unpacked to the disk, and a member's name decides only whether it is read. Raises UserError.
+    The archive is .tar, .tar.gz or .tar.xz. Nothing is unpacked to the disk, and a
+    member's name decides only whether it is read. Raises UserError.
     """
     with reading(path, "a tar archive of SemCor's tag files"):
         with open_text(path) as handle:
             content = handle.read(LARGEST + 1)
         if len(content) > LARGEST:
-            raise UserError(f"{path}: more than {LARGEST:,} bytes unpacked. Download it again.")
+            raise UserError(
+                f"{path}: more than {LARGEST:,} bytes unpacked. Download it again."
+            )
         sentences: list[Sentence] = []
         ends = 0
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for member in archive:
-                if PurePosixPath(member.name).parent.name != "tagfiles" or not member.isreg() or member.issparse():
+                name = PurePosixPath(member.name)
+                is_plain = member.isreg() and not member.issparse()
+                if name.parent.name != "tagfiles" or not is_plain:
                     continue
                 file = archive.extractfile(member)
                 assert file is not None
                 text = file.read().decode("latin-1")
                 ends += text.count("\n</s>")
-                sentences += parse(text, f"{path}: {PurePosixPath(member.name).name[:40]!a}")
+                sentences += parse(text, f"{path}: {name.name[:40]!a}")
     if not sentences:
-        raise UserError(f"{path}: no annotated sentence in a folder named tagfiles. Download it again.")
-    if skipped := ends - len(sentences):
+        raise UserError(
+            f"{path}: no annotated sentence in a folder named tagfiles. "
+            "Download it again."
+        )
+    skipped = ends - len(sentences)
+    if skipped:
         note(f"{skipped:,} sentences without a target skipped", path)
     return sentences
 
 
 def parse(text: str, where: str) -> list[Sentence]:
-    """The sentences of one tag file. A word that is a phrase (`took_place`) is as many tokens."""
+    """The sentences of one tag file.
+
+    A word that is a phrase (`took_place`) is as many tokens.
+    """
     sentences: list[Sentence] = []
     tokens: list[str] = []
     targets: list[Target] = []
@@ -74,18 +88,30 @@ def parse(text: str, where: str) -> list[Sentence]:
         elif line.startswith(("<wf", "<punc")):
             element = _TOKEN.fullmatch(line.strip())
             if element is None:
-                raise UserError(f"{where}: line {number} is not a word of a tag file. Download it again.")
+                raise UserError(
+                    f"{where}: line {number} is not a word of a tag file. "
+                    "Download it again."
+                )
+            word = element[2]
             start = len(tokens)
-            tokens += element[2].split("_") if element[2].strip("_") else [element[2]]
-            given = dict(_ATTRIBUTE.findall(element[1] or ""))
-            if "lexsn" in given and "lemma" in given:
-                numbers = given["lexsn"].split(";")
-                if not all(map(_SENSE.fullmatch, numbers)):
-                    shown = f"{given['lexsn'][:40]!a} is not a sense of WordNet"
-                    raise UserError(f"{where}: line {number}: {shown}. Download it again.")
-                senses = tuple(f"{given['lemma']}%{sense}" for sense in numbers)
-                targets.append(Target(str(len(targets)), start, len(tokens), *entry(senses[0]), senses))
+            tokens += word.split("_") if word.strip("_") else [word]
+            senses = _senses(element[1] or "", f"{where}: line {number}")
+            if senses:
+                name, end = str(len(targets)), len(tokens)
+                targets.append(Target(name, start, end, *entry(senses[0]), senses))
     return sentences
+
+
+def _senses(attributes: str, where: str) -> tuple[str, ...]:
+    """The sense keys of a word, from its attributes; () without. Raises UserError."""
+    values = dict(_ATTRIBUTE.findall(attributes))
+    if "lexsn" not in values or "lemma" not in values:
+        return ()
+    numbers = values["lexsn"].split(";")
+    if not all(map(_SENSE.fullmatch, numbers)):
+        problem = f"{values['lexsn'][:40]!a} is not a sense of WordNet"
+        raise UserError(f"{where}: {problem}. Download it again.")
+    return tuple(f"{values['lemma']}%{sense}" for sense in numbers)
 
 
 FILES = ("train", "evaluation", "first")
@@ -96,8 +122,9 @@ FIRST_SENSES = (INDEX, "first_sense.tsv.xz")  # names of lists of first senses
 class Data(SuiteData):
     """Reads the suites that `conf/task/wsd.yaml` names.
 
-    `files` has `folder`; `train`, SemCor's archive; `evaluation`, the XML of the evaluation framework, with its keys in
-    the same folder; `first`, first senses; `dev` and `test`, names of its data sets.
+    `files` has `folder`; `train`, SemCor's archive; `evaluation`, the XML of the
+    evaluation framework, with its keys in the same folder; `first`, first senses; `dev`
+    and `test`, names of its data sets.
     """
 
     schema = "wsd-1"
@@ -107,13 +134,18 @@ class Data(SuiteData):
     def read(self, suite: str, root: Path | None) -> dict[str, list[Sentence]]:
         options = self.options(suite)
         train, evaluation, first = self._paths(options, root)
-        known = read_evaluation(evaluation, read_keys(keys_beside(evaluation)))
-        known = _with_first(known, read_first_senses(first))
-        splits = {split: [each for each in known if _set_of(each) in options[split]] for split in ("dev", "test")}
-        for split, sentences in splits.items():
-            if not sentences:
-                sets = ", ".join(sorted({_set_of(each) for each in known}))
-                raise UserError(f"task.data.{suite}.{split}={options[split]}: not in {evaluation}, which has {sets}.")
+        every = read_evaluation(evaluation, read_keys(keys_beside(evaluation)))
+        every = _with_first(every, read_first_senses(first))
+        splits = {}
+        for split in ("dev", "test"):
+            wanted = options[split]
+            splits[split] = [s for s in every if _set_of(s) in wanted]
+            if not splits[split]:
+                sets = ", ".join(sorted({_set_of(s) for s in every}))
+                raise UserError(
+                    f"task.data.{suite}.{split}={wanted}: not in {evaluation}, "
+                    f"which has {sets}."
+                )
         return {"train": read_semcor(train), **splits}
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
@@ -122,23 +154,47 @@ class Data(SuiteData):
         return [train, evaluation, keys_beside(evaluation), first]
 
     def canonical(self, example: Sentence) -> dict[str, Any]:
-        return {"tokens": example.tokens, "targets": [vars(target) for target in example.targets]}
+        return {
+            "tokens": example.tokens,
+            "targets": [vars(target) for target in example.targets],
+        }
 
     def vocabulary(self, train: Sequence[Sentence]) -> dict[str, list[str]]:
-        """{"senses": every sense key of the training data}, a lemma's senses together, the most frequent first."""
-        counts = Counter(key for sentence in train for target in sentence.targets for key in target.senses)
-        return {"senses": sorted(counts, key=lambda key: (entry(key), -counts[key], key))}
+        """{"senses": every sense key of the training data}.
+
+        A lemma's senses are together, the most frequent first.
+        """
+        counts: Counter[str] = Counter()
+        for sentence in train:
+            for target in sentence.targets:
+                counts.update(target.senses)
+        senses = sorted(counts, key=lambda key: (entry(key), -counts[key], key))
+        return {"senses": senses}
 
     def read_file(self, path: Path) -> list[Sentence]:
-        """The sentences of an XML file of the framework, with its keys and first senses if they are next to it."""
-        keys = keys_beside(path)
-        known = read_evaluation(path, read_keys(keys) if keys.is_file() and keys != path else None)
-        lists = (path.with_name(name) for name in FIRST_SENSES)
-        first = next((each for each in lists if each.is_file()), None)
-        return _with_first(known, read_first_senses(first)) if first else known
+        """The sentences of an XML file of the framework.
 
-    def write(self, path: Path, examples: Sequence[Sentence], predicted: Sequence[Sequence[Answers]]) -> None:
-        """Write target and sense key on a line each, as the scorer reads them; no line without an answer."""
+        They have their keys and first senses if these are in the same folder.
+        """
+        beside = keys_beside(path)
+        has_keys = beside.is_file() and beside != path
+        sentences = read_evaluation(path, read_keys(beside) if has_keys else None)
+        for name in FIRST_SENSES:
+            first = path.with_name(name)
+            if first.is_file():
+                return _with_first(sentences, read_first_senses(first))
+        return sentences
+
+    def write(
+        self,
+        path: Path,
+        examples: Sequence[Sentence],
+        predicted: Sequence[Sequence[Answers]],
+    ) -> None:
+        """Write target and sense key on a line each, as the scorer reads them.
+
+        There is no line without an answer.
+        """
         with atomic_write(path, "w") as handle:
             for sentence, answers in zip(examples, predicted, strict=True):
                 for target, answer in zip(sentence.targets, answers, strict=True):
@@ -146,11 +202,21 @@ class Data(SuiteData):
                         handle.write(" ".join([target.name, *answer]) + "\n")
 
     def within(
-        self, example: Sentence, predicted: Sequence[Answers], keeps: Callable[[Sequence[str]], bool]
+        self,
+        example: Sentence,
+        predicted: Sequence[Answers],
+        keeps: Callable[[Sequence[str]], bool],
     ) -> tuple[list[Target], list[Answers]] | None:
-        """The targets whose words `keeps` accepts, and their answers; None if there are none."""
-        kept = [keeps(example.tokens[target.start : target.end]) for target in example.targets]
-        return (list(compress(example.targets, kept)), list(compress(predicted, kept))) if any(kept) else None
+        """The targets whose words `keeps` accepts, and their answers.
+
+        None if there are none.
+        """
+        targets, answers = [], []
+        for target, answer in zip(example.targets, predicted, strict=False):
+            if keeps(example.tokens[target.start : target.end]):
+                targets.append(target)
+                answers.append(answer)
+        return (targets, answers) if targets else None
 
     def _paths(self, options: Mapping[str, Any], root: Path | None) -> list[Path]:
         return [data_file(root, options["folder"], options[name]) for name in FILES]
@@ -160,34 +226,66 @@ def _set_of(sentence: Sentence) -> str:
     return sentence.targets[0].name.partition(".")[0]
 
 
-def _with_first(sentences: Sequence[Sentence], first: Mapping[tuple[str, str], str]) -> list[Sentence]:
-    return [
-        replace(each, targets=tuple(replace(t, first=first.get((t.lemma, t.pos), "")) for t in each.targets))
-        for each in sentences
-    ]
+def _with_first(
+    sentences: Sequence[Sentence], first: Mapping[tuple[str, str], str]
+) -> list[Sentence]:
+    """The sentences with the first sense of each target's lemma."""
+    completed = []
+    for sentence in sentences:
+        targets = [
+            replace(target, first=first.get((target.lemma, target.pos), ""))
+            for target in sentence.targets
+        ]
+        completed.append(replace(sentence, targets=tuple(targets)))
+    return completed
 
 
-def read_first_senses(path: Path) -> dict[tuple[str, str], str]:
-    """{(lemma, part of speech): sense key} of WordNet's index.sense, or of lines `lemma<TAB>NOUN<TAB>key`.
+FirstSenses = dict[tuple[str, str], str]  # sense key by (lemma, part of speech)
 
-    A note says which of the two it was, since WordNet's order has the better first senses. Raises UserError.
+
+def read_first_senses(path: Path) -> FirstSenses:
+    """The first senses of WordNet's index.sense, or of lines `lemma<TAB>NOUN<TAB>key`.
+
+    A note says which of the two it was, since WordNet's order has the better first
+    senses. Raises UserError.
     """
-    first: dict[tuple[str, str], str] = {}
-    known = {*PARTS_OF_SPEECH.values()}
-    index = plain_name(path) == INDEX
-    for number, line in read_lines(path):
-        cells = line.split() if index else line.split("\t")
-        if index:  # key, offset of the synset, number of the sense, how often it was tagged
-            if len(cells) != 4 or not all(cell.isdecimal() for cell in cells[1:]) or not all(entry(cells[0])):
-                raise UserError(f"{path}:{number}: not a line of WordNet's {INDEX}. Download it again.")
-            if cells[2] == "1":
-                first[entry(cells[0])] = cells[0]
-        elif len(cells) != 3 or cells[1] not in known:
-            raise UserError(f"{path}:{number}: expected lemma, part of speech and sense key. Fix this line.")
-        else:
-            first[cells[0].lower(), cells[1]] = cells[2]
+    if plain_name(path) == INDEX:
+        first = _read_index(path)
+        order = "WordNet's own order"
+    else:
+        first = _read_list(path)
+        order = "not WordNet's own order, whose first senses score higher"
     if not first:
         raise UserError(f"{path}: no senses. Download it again.")
-    order = "WordNet's own order" if index else "not WordNet's own order, whose first senses score higher"
     note(f"first senses of lemmas without training data: {path.name}, {order}")
+    return first
+
+
+def _read_index(path: Path) -> FirstSenses:
+    """Of lines with a key, its synset's offset, its number, how often it was tagged."""
+    first: FirstSenses = {}
+    for number, line in read_lines(path):
+        key, *numbers = line.split() or [""]
+        are_numbers = len(numbers) == 3 and all(text.isdecimal() for text in numbers)
+        if not (are_numbers and all(entry(key))):
+            raise UserError(
+                f"{path}:{number}: not a line of WordNet's {INDEX}. Download it again."
+            )
+        if numbers[1] == "1":
+            first[entry(key)] = key
+    return first
+
+
+def _read_list(path: Path) -> FirstSenses:
+    first: FirstSenses = {}
+    parts_of_speech = set(PARTS_OF_SPEECH.values())
+    for number, line in read_lines(path):
+        cells = line.split("\t")
+        if len(cells) != 3 or cells[1] not in parts_of_speech:
+            raise UserError(
+                f"{path}:{number}: expected lemma, part of speech and sense key. "
+                "Fix this line."
+            )
+        lemma, part_of_speech, key = cells
+        first[lemma.lower(), part_of_speech] = key
     return first

@@ -1,4 +1,7 @@
-"""The nearest of a lemma's sense vectors, which are means of frozen vectors (Peters et al. 2018, section 5.3)."""
+"""The nearest of a lemma's sense vectors, which are means of frozen vectors.
+
+Source: Peters et al. (2018), section 5.3.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +19,17 @@ DIGITS = 5  # of a cosine; closer ones are equal, and the more frequent sense is
 
 
 class Head(nn.Module):
-    """A vector for each sense in training; a target gets the sense of its lemma with the highest cosine.
+    """A vector for each sense in training.
 
-    Nothing here has to be fitted by trial: one epoch of plain SGD with rate 1 on the loss -Σ x · s(x), from zero, adds
-    up the vectors x of each sense s. Their sum points where their mean points, and a cosine sees nothing else.
-    The embedder is not trained: `mix=scalar` stays at the mean of the layers.
+    A target gets the sense of its lemma with the highest cosine.
 
-    senses: keys, each lemma's most frequent one first. A lemma without any gets its first sense (`Target.first`).
+    Nothing here has to be fitted by trial: one epoch of plain SGD with rate 1 on the
+    loss -Σ x · s(x), from zero, adds up the vectors x of each sense s. Their sum points
+    where their mean points, and a cosine sees nothing else. The embedder is not
+    trained: `mix=scalar` stays at the mean of the layers.
+
+    senses: keys, each lemma's most frequent one first. A lemma without any gets its
+    first sense (`Target.first`).
     """
 
     def __init__(self, embedder: Embedder, *, senses: Sequence[str]):
@@ -32,52 +39,71 @@ class Head(nn.Module):
         self.candidates: dict[tuple[str, str], list[str]] = {}
         for key in senses:
             self.candidates.setdefault(entry(key), []).append(key)
-        self.senses = nn.Parameter(torch.zeros(len(senses), embedder.dim + embedder.output_dim))  # SD
+        dim = embedder.dim + embedder.output_dim
+        self.senses = nn.Parameter(torch.zeros(len(senses), dim))  # SD
 
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
         """A batch of N targets in B sentences.
 
-        {"text": TextBatch, "asked": lemma, part of speech and first sense of each target, by sentence, "tokens": int64
-        [3, P]: sentence, position and target of each token of a target, "pairs": int64 [2, M]: target and row of each
-        of its senses}
+        {"text": TextBatch, "asked": lemma, part of speech and first sense of each
+        target, by sentence, "tokens": int64 [3, P]: sentence, position and target of
+        each token of a target, "pairs": int64 [2, M]: target and row of each of its
+        senses}
         """
-        targets = [(row, target) for row, example in enumerate(examples) for target in example.targets]
-        tokens = [(row, at, n) for n, (row, target) in enumerate(targets) for at in range(target.start, target.end)]
-        senses = [(n, key) for n, (_, target) in enumerate(targets) for key in target.senses]
-        pairs = [(n, self.rows[key]) for n, key in senses if key in self.rows]
+        asked = []
+        tokens: list[tuple[int, int, int]] = []
+        pairs: list[tuple[int, int]] = []
+        number = 0
+        for row, example in enumerate(examples):
+            asked.append([(t.lemma, t.pos, t.first) for t in example.targets])
+            for target in example.targets:
+                places = range(target.start, target.end)
+                tokens += [(row, place, number) for place in places]
+                rows = [self.rows[key] for key in target.senses if key in self.rows]
+                pairs += [(number, sense) for sense in rows]
+                number += 1
         return {
             "text": index([example.tokens for example in examples]),
-            "asked": [[(target.lemma, target.pos, target.first) for target in example.targets] for example in examples],
+            "asked": asked,
             "tokens": torch.tensor(tokens).T,
             "pairs": torch.tensor(pairs, dtype=torch.int64).view(-1, 2).T,
         }
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """The vector of each target [N, D]: the mean over its tokens."""
-        text, (sentence, position, target) = batch["text"], batch["tokens"]
-        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)[sentence, position]  # PD
+        text = batch["text"]
+        sentence, position, target = batch["tokens"]
+        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        x = x[sentence, position]  # PD
         lengths = torch.bincount(target)
-        return x.new_zeros(len(lengths), x.shape[1]).index_add_(0, target, x) / lengths[:, None]
+        sums = x.new_zeros(len(lengths), x.shape[1]).index_add_(0, target, x)
+        return sums / lengths[:, None]
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """-Σ x · s over the targets x and their senses s."""
         target, row = batch["pairs"]
-        return -(self(batch)[target].float() * functional.embedding(row, self.senses)).sum()
+        x = self(batch)[target].float()
+        return -(x * functional.embedding(row, self.senses)).sum()
 
     def predict(self, batch: dict[str, Any]) -> list[list[Answers]]:
-        """The answers of each sentence: one for each target, or none where its lemma is not known."""
-        vectors = iter(functional.normalize(self(batch).float(), dim=1))
-        return [
-            [self._answer(lemma, pos, first, next(vectors)) for lemma, pos, first in sentence]
-            for sentence in batch["asked"]
-        ]
+        """The answers of each sentence: one for each target.
 
-    def _answer(self, lemma: str, pos: str, first: str, vector: Tensor) -> Answers:
-        known = self.candidates.get((lemma, pos))
-        if known is None:
+        They are () where its lemma is not known.
+        """
+        vectors = iter(functional.normalize(self(batch).float(), dim=1))
+        answers = []
+        for sentence in batch["asked"]:
+            answers.append([self._answer(asked, next(vectors)) for asked in sentence])
+        return answers
+
+    def _answer(self, asked: tuple[str, str, str], vector: Tensor) -> Answers:
+        lemma, pos, first = asked
+        candidates = self.candidates.get((lemma, pos))
+        if candidates is None:
             return (first,) if first else ()
-        if len(known) == 1:
-            return (known[0],)
-        senses = functional.normalize(self.senses[[self.rows[key] for key in known]], dim=1)
+        if len(candidates) == 1:
+            return (candidates[0],)
+        rows = [self.rows[key] for key in candidates]
+        senses = functional.normalize(self.senses[rows], dim=1)
         cosines = [round(cosine, DIGITS) for cosine in (senses @ vector).tolist()]
-        return (known[cosines.index(max(cosines))],)
+        return (candidates[cosines.index(max(cosines))],)

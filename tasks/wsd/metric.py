@@ -1,4 +1,6 @@
-"""F1 of answers, counted as by the scorer of the unified evaluation framework; imports no torch.
+"""F1 of answers; imports no torch.
+
+They are counted as by the scorer of the unified evaluation framework.
 
 Source: Raganato, Camacho-Collados and Navigli (2017), and its Scorer.java.
 """
@@ -21,26 +23,35 @@ COUNTED = ("correct", "guessed", "gold")
 
 
 class Metric:
-    """F1 over targets: an answer is right if it is one of the gold keys, and several answers share one point."""
+    """F1 over targets.
+
+    An answer is right if it is one of the gold keys; several answers share one point.
+    """
 
     main = "f1"
     formula = "f1-counts"  # from correct answers, answers and targets
     summed = COUNTED
     files = ("GOLD", "ANSWERS")
 
-    def counts(self, gold: Gold, predicted: Sequence[Sequence[Answers]]) -> dict[str, np.ndarray]:
-        """By sentence: correct, guessed (targets with an answer), gold (targets); also by part of speech.
+    def counts(
+        self, gold: Gold, predicted: Sequence[Sequence[Answers]]
+    ) -> dict[str, np.ndarray]:
+        """By sentence: correct, guessed (targets with an answer), gold (targets).
 
-        Whole numbers, unless a target has several answers, as in files alone. Raises ValueError if gold and predicted
-        differ in length or are empty.
+        Also by part of speech. Whole numbers, unless a target has several answers, as
+        in files alone. Raises ValueError if gold and predicted differ in length or are
+        empty.
         """
-        if [*map(len, gold)] != [*map(len, predicted)] or not sum(map(len, gold)):
+        lengths = [*map(len, gold)]
+        if lengths != [*map(len, predicted)] or not sum(lengths):
             raise ValueError("gold and predicted senses must be as many, and some")
-        tables: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros((len(COUNTED), len(gold))))
+        shape = (len(COUNTED), len(gold))
+        tables: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(shape))
         for place, pair in enumerate(zip(gold, predicted, strict=True)):
             for target, answer in zip(*pair, strict=True):
+                counted = (_right(target, answer), bool(answer), 1)
                 for kind in ("", _part_of_speech(target)):
-                    tables[kind][:, place] += _right(target, answer), bool(answer), 1
+                    tables[kind][:, place] += counted
         counts = dict(zip(COUNTED, map(_whole, tables.pop("")), strict=True))
         for kind in sorted(tables):
             named = zip(COUNTED, map(_whole, tables[kind]), strict=True)
@@ -48,37 +59,58 @@ class Metric:
         return counts
 
     def figures(self, sums: Sums) -> dict[str, Any]:
-        """f1, precision, recall, correct, guessed, gold; the same of each part of speech. Percentages are unrounded."""
+        """f1, precision, recall, correct, guessed, gold.
+
+        The same of each part of speech. Percentages are unrounded.
+        """
         return _target_figures(sums) | by_type(sums, _target_figures)
 
     def units(self, sums: Sums) -> Any:
         return sums["gold"]
 
     def score_files(self, gold: Path, answers: Path) -> dict[str, Any]:
-        """The scores of a file of answers: a target a line, then sense keys. Raises UserError."""
-        right, given = read_keys(gold), read_keys(answers)
-        if unknown := next((name for name in given if name not in right), None):
-            raise UserError(f"{answers}: {unknown[:60]} is not in {gold}. Give the gold of these answers.")
-        targets = [Target(name, 0, 1, *entry(keys[0] if keys else ""), keys) for name, keys in right.items()]
-        found = [given.get(target.name, ()) for target in targets]
-        scores = scores_of(self, self.counts([targets], [found]))
+        """The scores of a file of answers: a target a line, then sense keys.
+
+        Raises UserError.
+        """
+        right, answered = read_keys(gold), read_keys(answers)
+        for name in answered:
+            if name not in right:
+                raise UserError(
+                    f"{answers}: {name[:60]} is not in {gold}. "
+                    "Give the gold of these answers."
+                )
+        targets = []
+        for name, keys in right.items():
+            lemma, pos = entry(keys[0] if keys else "")
+            targets.append(Target(name, 0, 1, lemma, pos, keys))
+        predicted = [answered.get(target.name, ()) for target in targets]
+        scores = scores_of(self, self.counts([targets], [predicted]))
         for row in (scores["overall"], *scores["by_type"].values()):
-            row["correct"] = int(row["correct"]) if row["correct"] == int(row["correct"]) else row["correct"]
+            whole = int(row["correct"])
+            if row["correct"] == whole:
+                row["correct"] = whole
         return scores
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a part of speech."""
         columns = {"precision": "precision", "recall": "recall", "F1": "f1"}
         columns |= {"correct": "correct", "answers": "guessed", "targets": "gold"}
-        return figure_table({"all": scores["overall"], **scores["by_type"]}, columns, least=7)
+        rows = {"all": scores["overall"], **scores["by_type"]}
+        return figure_table(rows, columns, least=7)
 
 
 def _part_of_speech(target: Target) -> str:
-    return entry(target.senses[0])[1] or target.pos if target.senses else target.pos
+    """Of the first sense key, else of the target."""
+    of_key = entry(target.senses[0])[1] if target.senses else ""
+    return of_key or target.pos
 
 
 def _right(target: Target, answer: Answers) -> float:
-    return sum(key in target.senses for key in answer) / len(answer) if answer else 0
+    """The share of the answer's keys that are right."""
+    if not answer:
+        return 0
+    return sum(key in target.senses for key in answer) / len(answer)
 
 
 def _whole(values: np.ndarray) -> np.ndarray:
@@ -89,5 +121,11 @@ def _whole(values: np.ndarray) -> np.ndarray:
 
 def _target_figures(sums: Sums) -> dict[str, Any]:
     correct, guessed, gold = (sums[name] for name in COUNTED)
-    figures = {"f1": ratio(200 * correct, guessed + gold), "precision": percent(correct, guessed)}
-    return {**figures, "recall": percent(correct, gold), "correct": correct, "guessed": guessed, "gold": gold}
+    return {
+        "f1": ratio(200 * correct, guessed + gold),
+        "precision": percent(correct, guessed),
+        "recall": percent(correct, gold),
+        "correct": correct,
+        "guessed": guessed,
+        "gold": gold,
+    }

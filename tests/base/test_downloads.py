@@ -18,8 +18,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.fixture
-def site(online, monkeypatch):
-    monkeypatch.setattr(downloads, "PAUSES", (0.0,) * 4)
+def site(online):
     with loopback() as site:
         site.files["/folder/file"] = CONTENT
         yield site
@@ -39,16 +38,90 @@ def fails(site, path, **keywords) -> str:
 
 
 @pytest.mark.parametrize("checksum", [None, SHA256])
-def test_a_cut_connection_starts_over_and_nothing_half_is_left(site, path, monkeypatch, checksum):
+def test_a_cut_connection_starts_over_and_nothing_half_is_left(site, path, checksum):
     site.cuts = [250_000, 100_000]
     fetch(f"{site.address}/folder/file", path, sha256=checksum)
     assert path.read_bytes() == CONTENT
     assert len(site.asked) == 3
     path.unlink()
-    monkeypatch.setattr(downloads, "PAUSES", ())
+    site.cuts = [250_000] * 5
+    assert "after 5 tries. Or put" in fails(site, path, sha256=checksum)
+    left = [".file.part.unfinished", "file.lock"] if checksum else ["file.lock"]
+    assert sorted(file.name for file in path.parent.iterdir()) == left
+
+
+def ranges(site):
+    return [headers.get("Range") for _, headers in site.asked]
+
+
+@pytest.mark.parametrize("proof", ["checksum", "version"])
+def test_a_cut_connection_goes_on_where_it_ended(site, path, proof):
+    """A published checksum, or the server's mark of a version, proves that the parts belong together."""
+    site.ranges = True
+    site.cuts = [250_000, 100_000]
+    site.headers = {"ETag": '"v1"'} if proof == "version" else {}
+    fetch(f"{site.address}/folder/file", path, sha256=SHA256 if proof == "checksum" else None)
+    assert path.read_bytes() == CONTENT
+    pieces = 2**16  # bytes, of which the last one is lost with the connection
+    assert ranges(site) == [None, f"bytes={3 * pieces}-", f"bytes={4 * pieces}-"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("etag", "can"), [(None, True), ('W/"weak"', True), ('"v1"', False)], ids=["no mark", "weak", "no ranges"]
+)
+def test_without_proof_or_ranges_a_cut_connection_starts_over(site, path, etag, can):
+    site.ranges = can
     site.cuts = [250_000]
-    assert "after 1 tries. Or put" in fails(site, path, sha256=checksum)
-    assert [file.name for file in path.parent.iterdir()] == ["file.lock"]
+    site.headers = {"ETag": etag} if etag else {}
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+    assert len(site.asked) == 2
+
+
+def test_a_file_that_changes_between_two_tries_is_not_mixed(site, path, monkeypatch):
+    site.ranges = True
+    site.cuts = [250_000]
+    site.headers = {"ETag": '"v1"'}
+
+    def change(_):
+        site.files["/folder/file"] = CONTENT[::-1]
+        site.headers["ETag"] = '"v2"'
+
+    monkeypatch.setattr(downloads.time, "sleep", change)
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT[::-1]
+    assert site.asked[1][1]["If-Range"] == '"v1"'
+
+
+@pytest.mark.parametrize(
+    ("part", "asked"),
+    [
+        (CONTENT[:250_000], ["bytes=250000-"]),
+        (CONTENT, ["bytes=400000-"]),
+        (CONTENT + b"more", ["bytes=400004-", None]),
+        (b"x" * 1000, ["bytes=1000-", None]),
+        (b"", [None]),
+    ],
+    ids=["a part", "all", "too much", "other bytes", "nothing"],
+)
+def test_after_a_kill_a_download_goes_on(site, path, part, asked):
+    site.ranges = True
+    path.parent.mkdir(parents=True)
+    path.with_name(".file.part.unfinished").write_bytes(part)
+    fetch(f"{site.address}/folder/file", path, sha256=SHA256)
+    assert path.read_bytes() == CONTENT
+    assert ranges(site) == asked
+    assert sorted(file.name for file in path.parent.iterdir()) == ["file"]
+
+
+def test_after_a_kill_a_download_without_a_checksum_starts_over(site, path):
+    site.ranges = True
+    path.parent.mkdir(parents=True)
+    path.with_name(".file.part.unfinished").write_bytes(b"x" * 1000)
+    fetch(f"{site.address}/folder/file", path)
+    assert path.read_bytes() == CONTENT
+    assert ranges(site) == [None]
 
 
 def test_a_busy_server_is_asked_again(site, path):

@@ -59,6 +59,8 @@ def test_the_advice_converts_a_file_to_its_text_or_names_no_encoding(tmp_path, e
             b"a\0b\0\n\0",
             r"x:1: not UTF-8 text \(UTF-16LE without a mark at its start\)\. Convert it: iconv -f UTF-16LE -t",
         ),
+        ("ab\n".encode("utf-32"), r"x:1: not UTF-8 text \(UTF-32\)\. Convert it: iconv -f UTF-32 -t UTF-8"),
+        (b"\0\0\xfe\xff" + "ab\n".encode("utf-32-be"), r"x:1: not UTF-8 text \(UTF-32\)"),
         (b"\0a\0b\0\n", r"x:1: not UTF-8 text \(UTF-16BE without a mark"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",

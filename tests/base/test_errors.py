@@ -16,7 +16,7 @@ from elmo_bench.reporting.pages import inline, literal
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.settings import name_of
 from elmo_bench.tasks.coref.conll import _BEGIN as BEGIN
-from elmo_bench.tasks.srl.columns import _CELL as CELL
+from elmo_bench.tasks.srl.brackets import _CELL as CELL
 from elmo_bench.tasks.wsd.data import _ATTRIBUTE as ATTRIBUTE
 from elmo_bench.text.sentences import sentences
 

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -39,7 +42,7 @@ def test_a_name_that_no_file_can_have(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     for name in (".", "folder", "x" * 300, "file/x", "/proc/x/file"):
-        with pytest.raises(UserError, match=r"[Cc]hoose another"), atomic_write(Path(name)):
+        with pytest.raises(UserError, match=r"[Cc]hoose a(nother| shorter)"), atomic_write(Path(name)):
             pass
     assert sorted(tmp_path.iterdir()) == [tmp_path / "file", tmp_path / "folder"]
 
@@ -60,3 +63,54 @@ def test_a_file_that_is_read_is_not_written_under_another_name(tmp_path, link):
     link(tmp_path / "out", tmp_path / "data")
     with pytest.raises(UserError, match="out: this file is read too, and would be overwritten"):
         keep_inputs(tmp_path / "out", [tmp_path / "missing", tmp_path / "data"])
+
+
+def age(path, seconds):
+    path.write_text("x")
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+DAY = 24 * 3600
+
+
+def test_what_killed_processes_left_is_removed_by_the_next_write(tmp_path):
+    """A day later, unless a process holds it; other files of the folder stay."""
+    stale = [".o.h5.1a2b3c4d.unfinished", ".train.txt.0000aaaa.unfinished", ".file.part.unfinished"]
+    others = ["x.unfinished", ".o.h5.1a2b3c4d", ".config.deadbeef", "old.txt", ".hidden"]
+    for name in (*stale, *others):
+        age(tmp_path / name, DAY + 60)
+    age(tmp_path / ".young.txt.1a2b3c4d.unfinished", DAY - 60)
+    age(tmp_path / ".used.txt.1a2b3c4d.unfinished", DAY + 60)
+    (tmp_path / ".link.unfinished").symlink_to(tmp_path / "old.txt")
+    os.mkfifo(tmp_path / ".pipe.unfinished")
+    script = (
+        "import sys; from elmo_bench.base.files import hold; file = open(sys.argv[1], 'rb'); hold(file)\n"
+        "print(1, flush=True); input()"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / ".used.txt.1a2b3c4d.unfinished")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.read(1) == b"1"
+        with atomic_write(tmp_path / "new.txt", "w") as file:
+            file.write("new")
+        holder.communicate(b"\n")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names.isdisjoint(stale)
+    assert names == {
+        "new.txt", *others, ".young.txt.1a2b3c4d.unfinished", ".used.txt.1a2b3c4d.unfinished", ".link.unfinished",
+        ".pipe.unfinished",
+    }  # fmt: skip
+
+
+def test_a_killed_write_leaves_a_file_that_the_next_process_removes(tmp_path):
+    script = (
+        "import os, sys; from pathlib import Path; from elmo_bench.base.files import atomic_write\n"
+        "with atomic_write(Path(sys.argv[1]), 'w') as file: file.write('half'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "o.h5")], check=False)
+    [left] = tmp_path.iterdir()
+    assert left.name.startswith(".o.h5.")
+    os.utime(left, (0, 0))
+    with atomic_write(tmp_path / "other.txt", "w") as file:
+        file.write("done")
+    assert [path.name for path in tmp_path.iterdir()] == ["other.txt"]

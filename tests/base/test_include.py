@@ -18,8 +18,8 @@ from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from tests.runs import ROOT, printed, printed_folder, small
 
-ENCODER = printed("README.md", "encoders/length.py")
-YAML = printed("README.md", "conf/encoder/length.yaml")
+ENCODER = printed("docs/extend.md", "encoders/length.py")
+YAML = printed("docs/extend.md", "conf/encoder/length.yaml")
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def include(tmp_path):
     return ["--include", str(tmp_path / "mine")]
 
 
-def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, monkeypatch):
+def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, forgotten):
     """The yaml is the one in docs/experiments.md. `compare` and reports then treat its runs as default runs."""
     text = (ROOT / "docs" / "experiments.md").read_text()
     [yaml] = re.findall(r"(?m)(?:^    .*\n)+", text.partition("clinic.yaml`:")[2].partition("##")[0])
     (tmp_path / "conf" / "suite").mkdir(parents=True)
     (tmp_path / "conf" / "suite" / "clinic.yaml").write_text(textwrap.dedent(yaml))
-    monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path])
+    forgotten.append(tmp_path)
     composed = compose("config", ["task=ner", "encoder=elmo", "suite=clinic"])
     spec = RunSpec.of(composed)
     assert build_data(spec, Setup.of(composed)).options("clinic")["folder"] == "clinic"

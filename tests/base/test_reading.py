@@ -1,8 +1,10 @@
 """Damage that an outside campaign found to be read in silence, or to end in a traceback: one line each."""
 
+import errno
 import gzip
 import lzma
 import os
+import shutil
 
 import numpy as np
 import pyarrow
@@ -16,11 +18,14 @@ from elmo_bench.base.files import open_text, read_checkpoint, read_lines, sha256
 from elmo_bench.base.int8 import read_tensors
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reading
+from elmo_bench.elmo.weights import load_bilm
+from elmo_bench.encoders.hf_model import load_model
 from elmo_bench.encoders.precomputed import open_layers
-from elmo_bench.encoders.static import read_text
+from elmo_bench.encoders.static import load_static, read_text
 from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.text import parquet_rows, tables
 from tests.ledger.records import store_record
+from tests.runs import GOLDEN
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -112,3 +117,58 @@ def test_nothing_in_outcomes_is_executed(tmp_path):
     with pytest.raises(UserError, match=r"seed0\.npz: not the outcomes of a run, or damaged"):
         read_outcomes(run)
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("Unable to allocate 5 GiB"), "does not fit in memory (Unable to allocate 5 GiB)"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "does not fit in memory (CUDA out of memory)"),
+        (PermissionError(errno.EACCES, "Permission denied"), "cannot be read ([Errno 13] Permission denied)"),
+        (OSError(errno.EIO, "Input/output error"), "cannot be read ([Errno 5] Input/output error)"),
+        (OSError(errno.ENOLCK, "No locks available"), "cannot be read ([Errno 37] No locks available)"),
+        (OSError(errno.ESTALE, "Stale file handle"), "cannot be read ([Errno 116] Stale file handle)"),
+        (OSError(errno.EMFILE, "Too many open files"), "cannot be read ([Errno 24] Too many open files)"),
+        (IsADirectoryError(errno.EISDIR, "Is a directory"), "cannot be read ([Errno 21] Is a directory)"),
+        (ModuleNotFoundError("No module named 'tiktoken'"), "without a package that is missing (No module named"),
+        (OSError("truncated file: eof = 100"), "not a thing, or damaged (truncated file: eof = 100). Do it."),
+        (OSError(errno.EINVAL, "Invalid argument"), "not a thing, or damaged ([Errno 22] Invalid argument). Do it."),
+        (ValueError("its bytes have changed"), "not a thing, or damaged (its bytes have changed). Do it."),
+        (KeyError("words"), "not a thing, or damaged (no 'words'). Do it."),
+    ],
+)
+def test_only_damaged_bytes_are_called_damaged(tmp_path, error, message):
+    """Other failures are named as what they are; nobody then makes or downloads a good file again."""
+
+    def read():
+        with reading(tmp_path / "x", "a thing", "Do it."):
+            raise error
+
+    told = refused(read)
+    assert told.startswith(f"{tmp_path / 'x'}: ")
+    assert message in told
+    told = told.removeprefix(str(tmp_path))
+    assert ("damaged" in told) == ("damaged" in message)
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.vec", "v.bin", "v.safetensors", "v.zip"])
+def test_a_pointer_of_git_lfs_in_place_of_vectors_is_named(tmp_path, name):
+    (tmp_path / name).write_text(POINTER)
+    assert "a pointer of Git LFS in place of the file" in refused(load_static, str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
+def test_a_pointer_of_git_lfs_in_place_of_a_bilm_is_named(tmp_path, name):
+    shutil.copy(GOLDEN / "options.json", tmp_path)
+    (tmp_path / name).write_text(POINTER)
+    assert f"{name}: a pointer of Git LFS in place of the file" in refused(load_bilm, str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_a_pointer_of_git_lfs_in_a_models_folder_is_named(tiny_bert, tmp_path, name):
+    folder = shutil.copytree(tiny_bert, tmp_path / "model")
+    (folder / name).write_text(POINTER)
+    assert f"{name}: a pointer of Git LFS in place of the file" in refused(load_model, folder)

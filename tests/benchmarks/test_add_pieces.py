@@ -1,8 +1,10 @@
 """`benchmarks/add_pieces.py`: runs from before pieces were a part of the contents get the hash that they have now."""
 
+import copy
 import json
 import os
 import re
+import shutil
 
 import pytest
 
@@ -11,7 +13,6 @@ from elmo_bench.encoders import hf
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.ledger import RunPaths, read_record
 from elmo_bench.ledger.costs import write_cost
-from elmo_bench.runner import run as runner
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from tests.ledger.records import make_cost
@@ -33,6 +34,19 @@ def add_pieces(monkeypatch, capsys):
         return code, capsys.readouterr().out.splitlines()
 
     return call
+
+
+@pytest.fixture(scope="module")
+def usual(tiny_bert, tmp_path_factory):
+    """`old_and_new` of a transformer alone, made once; see `copied`."""
+    return old_and_new(tmp_path_factory.mktemp("usual"), tiny_bert)
+
+
+def copied(usual, folder):
+    """The same in a folder of the test's own."""
+    ledger, before, today = usual
+    shutil.copytree(ledger.parent, folder, dirs_exist_ok=True)
+    return folder / ledger.name, copy.deepcopy(before), copy.deepcopy(today)
 
 
 def old_and_new(ledger, tiny_bert, *options, encoder="hf"):
@@ -61,8 +75,11 @@ def loaded_before(**options):
     [("hf", ()), ("hf", ("encoder.contextual.precision=bfloat16",)), ("elmo_bert_mini", ())],
     ids=["alone", "rounded", "stack"],
 )
-def test_a_moved_run_is_the_run_of_today(tiny_bert, tmp_path, add_pieces, encoder, options):
-    ledger, before, today = old_and_new(tmp_path, tiny_bert, *options, encoder=encoder)
+def test_a_moved_run_is_the_run_of_today(tiny_bert, usual, tmp_path, add_pieces, *, encoder, options):
+    if encoder == "hf" and not options:
+        ledger, before, today = copied(usual, tmp_path)
+    else:
+        ledger, before, today = old_and_new(tmp_path, tiny_bert, *options, encoder=encoder)
     assert before["hash"] != today["hash"]
     assert add_pieces(ledger, "--weights", tiny_bert) == (0, ["1 records moved"])
     paths = RunPaths.of(ledger, today)
@@ -83,9 +100,9 @@ def test_a_moved_run_is_the_run_of_today(tiny_bert, tmp_path, add_pieces, encode
 
 @pytest.mark.slow
 @pytest.mark.parametrize("last", ["write_record", "move_work", "unlink"])
-def test_a_killed_script_is_started_again(tiny_bert, tmp_path, add_pieces, monkeypatch, last):
+def test_a_killed_script_is_started_again(tiny_bert, usual, tmp_path, add_pieces, *, monkeypatch, last):
     """It is killed before it does this, first."""
-    ledger, before, today = old_and_new(tmp_path, tiny_bert)
+    ledger, before, today = copied(usual, tmp_path)
     import add_pieces as script
 
     def kill(*_, **__):
@@ -113,11 +130,11 @@ def test_a_killed_script_is_started_again(tiny_bert, tmp_path, add_pieces, monke
         ("present", "is another record of this run"),
     ],
 )
-def test_a_run_that_may_be_another_stays(tiny_bert, tmp_path, add_pieces, *, monkeypatch, change, said):
+def test_a_run_that_may_be_another_stays(tiny_bert, usual, tmp_path, add_pieces, *, change, said):
+    ledger, before, today = copied(usual, tmp_path)
     if change == "version":
-        environment = runner.ledger.environment
-        monkeypatch.setattr(runner.ledger, "environment", lambda names: of_other_version(environment(names)))
-    ledger, before, today = old_and_new(tmp_path, tiny_bert)
+        before["environment"]["packages"]["tokenizers"] = "0.1.0"
+        RunPaths.of(ledger, before).record.write_text(json.dumps(before))
     own = tiny_bert
     if change == "files":
         from tests.tiny_bert import make_tiny_bert
@@ -131,11 +148,6 @@ def test_a_run_that_may_be_another_stays(tiny_bert, tmp_path, add_pieces, *, mon
     assert problem.startswith(f"{RunPaths.of(ledger, before).record}: ")
     assert said in problem
     assert files(ledger) == listed
-
-
-def of_other_version(environment):
-    """An environment with another version of tokenizers."""
-    return environment | {"packages": environment["packages"] | {"tokenizers": "0.1.0"}}
 
 
 def test_other_runs_stay_and_measurements_move(tiny_bert, tmp_path, add_pieces):

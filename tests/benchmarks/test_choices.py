@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from benchmarks.choices import budgets, lines, scores
+from tests.reporting.frames import runs_in
 from tests.reporting.ledgers import add
 
 LR = "task.training.optimizer.lr=0.002"
@@ -34,7 +35,7 @@ def test_runs_that_differ_in_one_chosen_option_are_compared(tmp_path: Path):
         add(tmp_path, "ner", "glove", seed, settings={"task.training.optimizer.lr": 0.002})
         add(tmp_path, "ner", "glove", seed, settings={"task.training.batch": 8})
         add(tmp_path, "ner", "glove", seed, size="paper", lift=0.2, created="2026-06-01T00:00:00+00:00")
-    found, test = scores(tmp_path, "open")
+    found, test = scores(runs_in(tmp_path))
     assert {place: sorted(by_label) for place, by_label in found.items()} == {("ner", "glove"): ["", LR]}
     assert {*found["ner", "glove"][""].values()} == {record["scores"]["dev"]["overall"]["f1"] for record in cpu}
     assert {*test["ner", "glove"][""].values()} == {record["scores"]["test"]["overall"]["f1"] for record in cpu}
@@ -47,7 +48,7 @@ def test_dropout_rates_of_inference_are_one_choice(tmp_path: Path):
         add(tmp_path, "snli", "glove", seed, settings=rates)
         add(tmp_path, "snli", "glove", seed, settings={"task.head.dropout.aligned": 0.5})
         add(tmp_path, "snli", "glove", seed, settings=rates | {"task.training.epochs": 48})
-    dev, _ = scores(tmp_path, "open")
+    dev, _ = scores(runs_in(tmp_path))
     label = ", ".join(f"{option}=0.5" for option in sorted(rates))
     assert sorted(dev["snli", "glove"]) == ["", label]
 

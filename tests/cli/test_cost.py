@@ -41,7 +41,7 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch
     monkeypatch.setattr(cost, "LEAST", 0)  # short: the figures are not looked at
     monkeypatch.setattr(cost, "PASSAGE", 4)
     out, child = tmp_path / "costs", measure(TINY)
-    monkeypatch.setattr(cost, "_apart", lambda options: child if options == [*TINY] else None)
+    monkeypatch.setattr(cost, "_in_own_process", lambda options: child if options == [*TINY] else None)
     assert main(["cost", *TINY, "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("| elmo_only ") == 1
     [found], problems = read_costs(out)

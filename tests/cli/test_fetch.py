@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.base import downloads
 from elmo_bench.cli import fetch
 from elmo_bench.spec.config import suite_tasks, task_yaml
 from elmo_bench.tasks.coref.part import make
@@ -41,7 +40,6 @@ def encoded(content):
 def site(online, monkeypatch, tmp_path):
     """The server, and small files in the place of those in the package; the checksums in the yaml are theirs."""
     monkeypatch.delenv("ELMO_BENCH_DATA", raising=False)
-    monkeypatch.setattr(downloads, "PAUSES", ())
     monkeypatch.setattr(fetch, "SHIPPED", tmp_path / "package")
     (tmp_path / "gum.tar.gz").write_bytes(gum())
     (tmp_path / "package").mkdir()

@@ -150,3 +150,15 @@ def test_two_folders_of_one_name_are_two_encoders(status, ledger):
     assert "| open  | ner  | first/checkpoint-500  | 1    |" in said
     assert "| open  | ner  | second/checkpoint-500 |      |" in said
     assert status("--missing", sweep=("encoder=hf", folders))[1].split()[1] == "encoder.name=here/second/checkpoint-500"
+
+
+@pytest.mark.parametrize("shorter", ["data.train_fraction=0.1", "data.max_train=32", "task.training.epochs=1"])
+def test_an_estimate_from_longer_runs_is_a_bound(status, ledger, shorter):
+    put(ledger, "encoder=glove", "seed=0", seconds=600.0)
+    assert "; about 10 min left" in status(sweep=["task=ner", "encoder=glove", "seed=1"])[1]
+    assert "; at most about 10 min left" in status(sweep=["task=ner", "encoder=glove", "seed=1", shorter])[1]
+
+
+def test_a_ledger_that_is_not_there_is_said(tmp_path, capsys):
+    assert main(["status", "--ledger", str(tmp_path / "no"), "task=ner"]) == 0
+    assert capsys.readouterr().err == f"elmo-bench status: {tmp_path / 'no'}: no such folder\n"

@@ -89,7 +89,7 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("metric", '("correct",)', '("corect",)', "Metric.counts has no corect, which Metric.summed names."),
     ("length.yaml", "name: length", "name: lengths", "encoder=length: its yaml has name: lengths. Give file and name"),
     ("length.yaml", "kind:", "type:", "encoder.contextual: its yaml has no kind. Give the name of a file in"),
-    ("network", "def load", "def loaded", "encoders/network.py has no function load. See CONTRIBUTING.md."),
+    ("network", "def load", "def loaded", "encoders/network.py has no function load. See docs/extend.md."),
     ("mytask.yaml", "test: test.txt", "test: train.txt", "task=mytask: test has the same examples as train"),
     ("mytask.yaml", "epochs: 10", "epochs: -1", "task.training.epochs=-1: give a whole number from 1"),
     ("mytask.yaml", "epochs: 10", "epochs: 10\n  pacience: 1", "training.pacience: nothing reads it (did you mean"),

@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import threading
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ import torch
 from elmo_bench import Elmo, ElmoEncoder, batch_to_ids
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.kernels import packed
 from elmo_bench.encoders import hf
 from elmo_bench.runner.prepare import prepare
 from tests.elmo.recorded import elmo
@@ -153,3 +155,95 @@ def test_a_full_memory_of_words_starts_over_and_gives_the_same_vectors():
     for words, wanted in zip(calls, expected, strict=True):
         torch.testing.assert_close(encoder.vectors(words), wanted, atol=2e-6, rtol=0)
         assert len(encoder.vectors._rows) <= 4
+
+
+def test_threads_inside_and_outside_a_frozen_call_share_one_choice():
+    """A begins, B begins, A ends, B ends: exact for both to their ends, and the user's choice afterwards."""
+    setting = torch.backends.mkldnn.matmul
+    before = setting.fp32_precision
+    events = {name: threading.Event() for name in ("a inside", "b inside", "a may end", "b may end")}
+    seen = {}
+
+    @frozen
+    def stay(name):
+        events[f"{name} inside"].set()
+        assert events[f"{name} may end"].wait(10)
+        seen[name] = setting.fp32_precision
+
+    threads = {name: threading.Thread(target=stay, args=(name,)) for name in "ab"}
+    try:
+        setting.fp32_precision = "bf16"
+        for name, thread in threads.items():
+            thread.start()
+            assert events[f"{name} inside"].wait(10)
+        for name, thread in threads.items():
+            events[f"{name} may end"].set()
+            thread.join(10)
+            seen[f"after {name}"] = setting.fp32_precision
+    finally:
+        setting.fp32_precision = before
+    assert seen == {"a": "ieee", "after a": "ieee", "b": "ieee", "after b": "bf16"}
+
+
+def test_an_error_inside_a_frozen_call_restores_the_choice():
+    setting = torch.backends.mkldnn.matmul
+    before = setting.fp32_precision
+    try:
+        setting.fp32_precision = "bf16"
+        with pytest.raises(ZeroDivisionError):
+            frozen(lambda: 1 / 0)()
+        assert setting.fp32_precision == "bf16"
+    finally:
+        setting.fp32_precision = before
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8", "tf32"])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
+def test_an_encoder_of_any_precision_can_be_copied(precision, copied):
+    """tf32 needs a GPU when it encodes, not when it is sent to a process."""
+    encoder = ElmoEncoder(weights=str(GOLDEN))
+    if precision != "tf32" and not packed.works(precision):
+        pytest.skip(f"this CPU has no {precision}")
+    encoder.precision = precision
+    encoder._forget()
+    other = copied(encoder)
+    assert (other.precision, other.checksum, other.device) == (precision, encoder.checksum, encoder.device)
+    if precision == "tf32":
+        with pytest.raises(UserError, match="precision=tf32 needs a GPU"):
+            other.encode(SENTENCES)
+    else:
+        for layers, expected in zip(other.encode(SENTENCES), encoder.encode(SENTENCES), strict=True):
+            assert layers.equal(expected)
+
+
+@pytest.mark.slow  # importing the compiler takes seconds
+@pytest.mark.filterwarnings("ignore")  # of the compiler
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_model_with_elmo_can_be_compiled(requires_grad):
+    """ELMo runs as it is in the compiled model, with gradients to its mix, and without."""
+    module = elmo(requires_grad=requires_grad)
+    output = torch.nn.Linear(module.get_output_dim(), 2)
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.elmo, self.output = module, output
+
+        def forward(self, ids):
+            return self.output(self.elmo(ids)["elmo_representations"][0])
+
+    model = Model()
+    compiled = torch.compile(model, backend="eager")
+    for ids in (IDS, OTHER_IDS):
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(ids), model(ids))
+        compiled(ids).sum().backward()
+        gradients = [parameter.grad.clone() for parameter in model.parameters()]
+        model.zero_grad()
+        model(ids).sum().backward()
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            torch.testing.assert_close(gradient, parameter.grad)
+        model.zero_grad()
+    encoder = ElmoEncoder(weights=str(GOLDEN))
+    encode = torch.compile(lambda: encoder.encode(SENTENCES)[0], backend="eager")
+    torch.testing.assert_close(encode(), encoder.encode(SENTENCES)[0])

@@ -1,21 +1,28 @@
 """A biLM by name, folder, file and address: downloaded once by the real code, and the same ever after."""
 
+import fcntl
 import hashlib
+import itertools
 import json
 import pickle
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.pretrained import TABLE, locate, resolve_file
-from elmo_bench.elmo.weights import load_bilm, load_files
+from elmo_bench.elmo.weights import load_bilm, load_files, places, write_hdf5
 from elmo_bench.encoders.static import load_static
+from tests.elmo.bilms import IDS, RELU, random_bilm
 from tests.encoders.test_cove import Harmful
 from tests.loopback import loopback
 from tests.runs import GOLDEN
@@ -120,6 +127,56 @@ def test_weights_without_a_projection_are_known_as_such(tmp_path, lacking):
     options["lstm"]["projection_dim"] = None
     (tmp_path / "old" / "options.json").write_text(json.dumps(options))
     assert "projection_dim is None" in fails(load_bilm, str(tmp_path / "old"))
+
+
+def write_without_projections(folder, *, clip=3.0, projection_dim=12):
+    """(a biLM, a folder with its weights as bilm-tf writes them where an LSTM has no projection)."""
+    shape = replace(RELU, lstm_dim=12, projection_dim=projection_dim, projection_clip=clip)
+    bilm = random_bilm(shape)
+    for lstm in bilm.lstms:
+        lstm.projection.data.copy_(torch.eye(12, projection_dim))
+    folder.mkdir()
+    with (folder / "weights.hdf5").open("wb+") as file:
+        write_hdf5(bilm, file)
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        for side, layer in itertools.product((0, 1), range(shape.layers)):
+            del file[f"RNN_{side}/RNN/MultiRNNCell/Cell{layer}/LSTMCell/W_P_0"]
+    (folder / "options.json").write_text(json.dumps(shape.to_json()))
+    return bilm, folder
+
+
+def test_lstms_without_projections_have_the_identity(tmp_path):
+    """The reference computes with the identity. In bilm-tf no output reaches 1, so the clip of 3 is never used."""
+    bilm, folder = write_without_projections(tmp_path / "none")
+    loaded, _ = load_bilm(str(folder))
+    for lstm in loaded.lstms:
+        assert torch.equal(lstm.projection, torch.eye(12).expand(2, 12, 12))
+    expected, _ = bilm(IDS)
+    layers, _ = loaded(IDS)
+    assert torch.equal(layers, expected)
+    save_file(
+        {name: view.contiguous() for name, view in places(bilm) if "W_P_0" not in name}, tmp_path / "x.safetensors"
+    )
+    again, _ = load_files(folder / "options.json", tmp_path / "x.safetensors")
+    assert torch.equal(again(IDS)[0], expected)
+
+
+def test_projections_that_only_some_lstms_lack_or_that_clips_need_are_missed(tmp_path):
+    _, folder = write_without_projections(tmp_path / "clipped", clip=0.5)
+    assert "has no projections (/W_P_0), to which bilm-tf applies proj_clip=0.5" in fails(load_bilm, str(folder))
+    _, folder = write_without_projections(tmp_path / "narrow", projection_dim=5)
+    assert "no data set 'RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_P_0'" in fails(load_bilm, str(folder))
+    _, folder = write_without_projections(tmp_path / "some")
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        file["RNN_1/RNN/MultiRNNCell/Cell2/LSTMCell/W_P_0"] = np.eye(12)
+    assert "no data set 'RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_P_0'" in fails(load_bilm, str(folder))
+
+
+def test_a_weights_file_that_another_process_has_locked_is_read(tmp_path):
+    shutil.copytree(GOLDEN, tmp_path / "old")
+    with (tmp_path / "old" / "weights.hdf5").open("rb+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert load_bilm(str(tmp_path / "old"))[1] == load_bilm(str(GOLDEN))[1]
 
 
 def test_nothing_is_executed(tmp_path):

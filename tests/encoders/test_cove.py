@@ -90,6 +90,15 @@ def test_the_vectors_are_part_of_the_checksum_and_must_fit(weights, vectors, tmp
         cove.load(weights=str(weights), inputs=str(tmp_path / "small.txt")).encode(TEXTS)
 
 
+def test_a_missing_file_is_named_with_its_source(tmp_path, vectors):
+    with pytest.raises(UserError) as raised:
+        cove.load(weights=str(tmp_path / "none.pth"), inputs=str(vectors))
+    assert str(raised.value) == (
+        f"encoder.weights={tmp_path / 'none.pth'}: no such file. Download CoVe's wmtlstm-8f474287.pth, whose address "
+        "is in cove/encoder.py of github.com/salesforce/cove, and give its path."
+    )
+
+
 class Harmful:
     def __init__(self, path):
         self.path = path

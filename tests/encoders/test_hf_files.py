@@ -33,7 +33,7 @@ def test_only_files_that_are_read_are_in_the_checksum(tiny_bert, encoder, tmp_pa
     shutil.copytree(tiny_bert, other := tmp_path / "other")
     beside = {
         "modules.json": "[]", "README.json": "{}", "generation_config.json": '{"max_length": 7}', "vocab.txt": "zebra",
-        "adapter_config.json": '{"peft_type": "LORA"}', "consolidated.safetensors": "x",
+        "consolidated.safetensors": "x",
         "pytorch_model.bin": "x", "model.fp16.safetensors": "x", "notes.txt": "x", "x.jinja": "x",
     }  # fmt: skip
     for name, content in beside.items():
@@ -135,15 +135,14 @@ def test_only_files_that_are_read_are_downloaded(tiny_bert, tmp_path, hub, kind)
 
 
 @pytest.fixture
-def published(tiny_bert, tmp_path, monkeypatch):
+def published(tiny_bert, tmp_path, hub_cache, monkeypatch):
     """A published model with stand-ins for its package and the Hub's cache: (the package's folder, the cache's)."""
     pins = {name: hashlib.sha256((tiny_bert / name).read_bytes()).hexdigest() for name in READ}
     model = {"repository": NAME, "package": "elmo-bench-stand-in", "version": "0.1.0",
              "folder": "elmo_bench_stand_in/model", "sha256": pins}  # fmt: skip
     monkeypatch.setitem(hf_files.PUBLISHED, "tiny", model)
-    cache, site = tmp_path / "cache", tmp_path / "site"
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
-    repository = cache / "models--user--tiny"
+    site = tmp_path / "site"
+    repository = hub_cache / "models--user--tiny"
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text(COMMIT)
     (about := site / "elmo_bench_stand_in-0.1.0.dist-info").mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -41,6 +42,19 @@ WRITERS = {"v.hdf5": allennlp, "v.h5": allennlp, "v.safetensors": safetensors}
 def path(request, tmp_path):
     WRITERS[request.param](tmp_path / request.param)
     return tmp_path / request.param
+
+
+def test_a_file_that_another_process_has_locked_is_read(tmp_path):
+    """Disks of a network may refuse locks, and a file is only read. The reference is flock(2) itself."""
+    allennlp(tmp_path / "v.h5")
+    script = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'rb+'), fcntl.LOCK_EX); print(1, flush=True); input()"
+    command = [sys.executable, "-c", script, str(tmp_path / "v.h5")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.read(1) == b"1"
+        encoder = precomputed.load(weights=str(tmp_path / "v.h5"))
+        layers = encoder.encode(SENTENCES)
+        holder.communicate(b"\n")
+    assert np.array_equal(layers[0].numpy(), LAYERS[0])
 
 
 def test_layers_are_those_in_the_file(path):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders import random
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.prepare import build_stores, load_frozen
@@ -42,6 +43,14 @@ def test_its_layers_are_those_of_the_reference_times_their_scales(encoder):
     for words, layers in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):
         expected, _ = encoder.bilm(torch.from_numpy(words_ids(["<S>", *words, "</S>"])))
         torch.testing.assert_close(layers, scales * expected[:, 1:-1], atol=1e-5, rtol=0)
+
+
+def test_its_scales_follow_it_to_another_device(monkeypatch):
+    """`meta` stands for a GPU: it is a device without numbers, which every machine has."""
+    encoder = load()
+    monkeypatch.setattr(ElmoEncoder, "batch", lambda *_, markers: (torch.ones(2, 3, 4, 5, device="meta"), [4, 2]))
+    layers, _ = encoder.batch(SENTENCES)
+    assert layers.device.type == encoder.scales.device.type == "meta"
 
 
 @pytest.mark.parametrize("scales", [[1.0, 2.0], [1.0, 0, 2.0], [1.0, "x", 2.0], [1.0, math.nan, 2.0], None])

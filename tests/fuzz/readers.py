@@ -41,7 +41,7 @@ from tests.elmo.bilms import RELU, random_bilm
 from tests.ledger.records import OUTCOMES, make_cost, make_record, store_record
 from tests.runs import GOLDEN, OWN
 from tests.suites import CONLLU, SCORED, SUITES
-from tests.tiny_bert import make_tiny_bert
+from tests.tiny_bert import make_adapter, make_tiny_bert
 from tests.whole.test_bad_formats import PAIR, adapter, pairs
 
 TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
@@ -155,6 +155,9 @@ def of_text() -> list[Case]:
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
         one("text.sizes:lines_of", TEXT, mutants=8),
+        *(one("text.csv_rows:form_of_csv", PACK[name[5:]](b"sep=;\r\na;b\r\n"), name,
+              lambda read, path: read(path, ".csv"), mutants=8)
+          for name in ("x.csv", "x.csv.xz")),
         *(one("text.tables:read_table", pack(text.encode()), f"x{ending}") for ending, text, pack in (
             (".csv", 'a,b\n"1, 2",x\n3,y\n' * 3, bytes), (".tsv.gz", "a\tb\n1\tx\n", gzip.compress),
             (".jsonl", '{"a": "1", "b": ["x", 2]}\n' * 5, bytes), (".json", '[{"a": "1"}, {"a": "2"}]\n', bytes))),
@@ -214,7 +217,9 @@ def of_arrays() -> list[Case]:
         Case(reader="elmo_bench.encoders.hf_files:check_names", read=lambda path: check_names(sorted(path.iterdir())),
              make=partial(files, {"model.safetensors.index.json": '{"weight_map": {"a": "model-1.safetensors"}}',
                  "tokenizer_config.json": '{"a": [{"b": "x"}]}', "model-1.safetensors": ""}), damaged="*.json"),
-        one("encoders.hf:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
+        one("encoders.hf_model:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
+        one("encoders.hf_adapter:read_adapter", make_adapter, "lora", lambda read, path: read(path)[1],
+            damaged="adapter*", finite=False),
         one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: layers["0"]}, max_bytes=1e9),
             tensors, lambda read, path: read(path, {"1" * 32})),
     ]  # fmt: skip

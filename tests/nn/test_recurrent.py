@@ -5,7 +5,6 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from elmo_bench.nn import recurrent
 from elmo_bench.nn.recurrent import BiGru, BiLstm
 from tests.nn.test_compiled import needs_compiler
 
@@ -31,7 +30,7 @@ def test_bf16_mixed_leaves_recurrent_layers_in_float32():
 def test_it_equals_a_packed_one_and_never_reads_padding(kind, torchs, in_c, monkeypatch):
     """From the same seed: the first weights, outputs, and the gradients of the input and of every parameter."""
     if not in_c:
-        monkeypatch.setattr(recurrent, "loops", lambda *_: None)
+        monkeypatch.setenv("CC", "no-such-compiler")
     torch.manual_seed(0)
     ours = kind(5, 3).double()
     torch.manual_seed(0)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -153,19 +154,56 @@ def test_another_training_does_not_go_on(corpus, option, said):
         train(corpus, corpus / "out", "recipe.steps=9", option)
 
 
-def test_a_gradient_that_is_no_number_ends_the_training(corpus, monkeypatch):
-    real, calls = loop.cross_entropy, []
+def with_bad_gradients(monkeypatch, is_bad):
+    """Gradients that are no numbers in the steps, from 1, that `is_bad` names."""
+    real = loop.cross_entropy
+    steps = itertools.count(1)
 
     def explode(*arguments):
         mean, rows = real(*arguments)
-        calls.append(1)
-        return mean * (math.nan if len(calls) == 8 else 1.0), rows
+        return mean * (math.nan if is_bad(next(steps)) else 1.0), rows
 
     monkeypatch.setattr(loop, "cross_entropy", explode)
-    with pytest.raises(UserError, match=r"step 8: the gradient is not finite. The last checkpoint is good"):
+
+
+def test_gradients_that_are_no_numbers_end_the_training_after_a_good_checkpoint(corpus, monkeypatch):
+    with_bad_gradients(monkeypatch, lambda step: step >= 8)
+    with pytest.raises(UserError, match=r"step 15: the gradient is not finite in 8 of the last 15 steps\. The last"):
         train(corpus, corpus / "out", "checkpoint_minutes=0")
-    last = torch.load(corpus / "out" / "checkpoints" / "00000007.ckpt", weights_only=True)
+    last = torch.load(corpus / "out" / "checkpoints" / "00000014.ckpt", weights_only=True)
     assert all(torch.isfinite(value).all() for value in last["model"].values())
+
+
+def test_a_gradient_that_is_no_number_changes_nothing_on_a_cpu_either(corpus, monkeypatch):
+    with_bad_gradients(monkeypatch, lambda step: step == 3)
+    trained = train(corpus, corpus / "out", "recipe.steps=6")
+    assert all(value.isfinite().all() for value in trained.model.state_dict().values())
+    assert len(curve(corpus / "out")) == 6
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "ends"),
+    [
+        (0, 0, 0),
+        (0, 1, 1),
+        (1, 1, 0),
+        (1, 2, 1),
+        (49, 1, 0),
+        (25, 25, 0),
+        (24, 26, 1),
+        (0, 50, 1),
+        (9, 0, 0),
+        (50, 0, 0),
+    ],
+)
+def test_more_than_half_of_the_last_gradients_end_a_training_on_any_device(good, bad, ends):
+    flags = [torch.tensor(True)] * good + [torch.tensor(False)] * bad
+    training = SimpleNamespace(finite=flags, step=good + bad)
+    if not ends:
+        loop.Training._check_finite(training)
+        return
+    with pytest.raises(UserError, match=f"not finite in {bad} of the last {good + bad} steps"):
+        loop.Training._check_finite(training)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,10 @@ def today() -> tuple[int, int]:
 
 
 def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", **options: Any) -> RunSpec:
-    """A spec with contents. `options`: head, mix, version, weights, data, settings, and settings by the end of their name."""
+    """A spec with contents.
+
+    `options`: head, mix, version, weights, data, settings, and settings by the end of their name.
+    """
     usual = default(task, encoder, suite, size, options.get("head"))
     settings = dict(usual.settings)
     if "mix" in options:
@@ -139,6 +142,21 @@ def of_items(
     }  # fmt: skip
     record["curves"] = {"dev": [45.0 + seed, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
     write_record(RunPaths.of(ledger, record), record, outcomes)
+
+
+def right_on(
+    ledger: Path,
+    encoder: str,
+    items: Any,
+    *,
+    seed: int = 0,
+    task: str = "sst5",
+    more: dict[str, np.ndarray] | None = None,
+    **options: Any,
+) -> None:
+    """Write one run that has these of 10 items right, with `more` outcomes. See `of_items`."""
+    outcomes = {"correct": np.isin(np.arange(10), items), **(more or {})}
+    of_items(ledger, (task, encoder, seed), items, outcomes, **options)
 
 
 def stuck(ledger: Path, *run: Any, **options: Any) -> None:

@@ -3,15 +3,23 @@
 import json
 import re
 import shutil
-import warnings
 
 import numpy as np
 import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, run_hash, write_record
+from elmo_bench.ledger import (
+    RunPaths,
+    digest_of,
+    read_all,
+    read_outcomes,
+    read_record,
+    run_hash,
+    write_record,
+)
 from elmo_bench.reporting.names import UNCHECKED
+from elmo_bench.spec.names import metric_of
 from tests.reporting.ledgers import fill
 from tests.runs import ROOT, first_ones, forget_configs, small
 
@@ -47,9 +55,9 @@ def kept(outcomes, *names):
 
 
 VARIANTS = {
+    "in the record alone": (raised, "outcomes on test: they add up to f1"),
     "with a formula of no task": (lambda r, o: raised(r, o, formula="f1-v2"), "'f1-v2' is not the formula of ner"),
     "with another task's formula": (lambda r, o: raised(r, o, formula="accuracy"), "'accuracy' is not the formula"),
-    "in the record alone": (raised, "outcomes on test: they add up to f1"),
     "on dev and in the curve": (raised_on_dev, "outcomes on dev: they add up to f1"),
     "by a hundredth, of precision": (lambda r, o: of_test(r).update(precision=of_test(r)["precision"] + 0.01),
                                      "they add up to precision"),
@@ -90,11 +98,50 @@ FILES = {  # what is done to the outcomes' file beside a raised score with an un
 }
 
 
-@pytest.fixture
-def ledger(tmp_path):
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
     """Two encoders with two seeds."""
-    fill(tmp_path / "runs", "ner", "glove elmo", seeds=2)
+    folder = tmp_path_factory.mktemp("original")
+    fill(folder, "ner", "glove elmo", seeds=2)
+    return folder
+
+
+@pytest.fixture
+def ledger(original, tmp_path):
+    """A copy for the test."""
+    shutil.copytree(original, tmp_path / "runs")
     return tmp_path / "runs"
+
+
+def changed_in_the_record(ledger, variant):
+    """(path, reason, score) of a record of `VARIANTS`, which is written."""
+    change, why = VARIANTS[variant]
+    path = next(ledger.rglob("elmo/*/seed0.json"))
+    record = read_record(path)
+    paths = RunPaths.of(ledger, record)
+    outcomes = read_outcomes(paths)
+    change(record, outcomes)
+    write_record(paths, record | {"outcomes": digest_of(outcomes)}, outcomes)
+    return path, why, f"{of_test(record)['f1']:.2f}"
+
+
+def changed_beside_the_record(ledger, file):
+    """The same of a record and an outcomes' file of `FILES`."""
+    change, why = FILES[file]
+    path = next(ledger.rglob("elmo/*/seed0.json"))
+    record = read_record(path)
+    raised(record, {})
+    path.write_text(json.dumps(record), encoding="utf-8")
+    change(path.with_suffix(".npz"))
+    return path, why, f"{of_test(record)['f1']:.2f}"
+
+
+def refused_by_the_reader(ledger, path, why):
+    """What every command reads records with gives the three others, and one line with the file and the reason."""
+    records, problems = read_all(ledger, metrics=metric_of)
+    [line] = [problem for problem in problems if str(path) in problem]
+    assert why in line
+    assert len(records) == 3
 
 
 def refused_by_all(ledger, capsys, path, why, score):
@@ -124,29 +171,28 @@ def refused_by_all(ledger, capsys, path, why, score):
     assert len(frame) == 3 and frame.checked.all()
 
 
-@pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("variant", first_ones(VARIANTS, 5))
-def test_a_changed_figure_is_refused(ledger, capsys, variant):
-    change, why = VARIANTS[variant]
-    path = next(ledger.rglob("elmo/*/seed0.json"))
-    record = read_record(path)
-    paths = RunPaths.of(ledger, record)
-    outcomes = read_outcomes(paths)
-    change(record, outcomes)
-    write_record(paths, record | {"outcomes": digest_of(outcomes)}, outcomes)
-    refused_by_all(ledger, capsys, path, why, f"{of_test(record)['f1']:.2f}")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_changed_figure_is_refused(ledger, variant):
+    path, why, _ = changed_in_the_record(ledger, variant)
+    refused_by_the_reader(ledger, path, why)
 
 
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("file", FILES)
-def test_outcomes_that_cannot_be_read_are_no_way_around_it(ledger, capsys, file):
-    change, why = FILES[file]
-    path = next(ledger.rglob("elmo/*/seed0.json"))
-    record = read_record(path)
-    raised(record, {})
-    path.write_text(json.dumps(record), encoding="utf-8")
-    change(path.with_suffix(".npz"))
-    refused_by_all(ledger, capsys, path, why, f"{of_test(record)['f1']:.2f}")
+def test_outcomes_that_cannot_be_read_are_no_way_around_it(ledger, file):
+    path, why, _ = changed_beside_the_record(ledger, file)
+    refused_by_the_reader(ledger, path, why)
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("variant", first_ones(VARIANTS, 2))
+def test_every_command_refuses_a_changed_figure(ledger, capsys, variant):
+    refused_by_all(ledger, capsys, *changed_in_the_record(ledger, variant))
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("file", first_ones(FILES, 1))
+def test_every_command_refuses_outcomes_that_cannot_be_read(ledger, capsys, file):
+    refused_by_all(ledger, capsys, *changed_beside_the_record(ledger, file))
 
 
 @pytest.mark.slow
@@ -166,9 +212,8 @@ def test_neither_a_run_nor_a_sweep_shows_it(main_job, tmp_path, capsys, elmo_run
 
 
 @pytest.fixture
-def not_installed(ledger, tmp_path, monkeypatch):
+def not_installed(ledger, tmp_path, monkeypatch, forgotten):
     """The records of a task of which only the yaml is included, with a score of 99."""
-    monkeypatch.setattr("elmo_bench.base.include.folders", [])
     conf = tmp_path / "mine" / "conf" / "task"
     conf.mkdir(parents=True)
     text = (ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: elsewhere", 1)
@@ -254,9 +299,3 @@ def test_what_nobody_here_can_check_says_so_wherever_it_is_shown(not_installed, 
     assert "not checked: scores of 4 records: task elsewhere is not installed here" in capsys.readouterr().out
     frame = elmo_bench.results(ledger)
     assert frame.groupby("task").checked.all().to_dict() == {"elsewhere": False, "ner": True}
-
-
-def test_the_committed_records_are_all_checked():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert elmo_bench.results(ROOT / "results" / "runs").checked.all()

@@ -46,7 +46,46 @@ def test_every_task_with_runs_of_both_has_a_row(ledger, capsys):
 def test_without_a_pair_one_line_names_the_encoders_that_there_are(ledger, capsys):
     code, _, error = compare(ledger, capsys, "elmo", "glov")
     assert code == 2 and error.count("\n") == 1
-    assert error.strip().endswith("Encoders with runs on all of the data that change nothing else: elmo, glove.")
+    assert error.strip().endswith("(did you mean 'glove'?). It has: elmo, glove.")
+
+
+@pytest.mark.parametrize(
+    ("order", "lift", "shown"),
+    [
+        ("elmo glove", -0.015, ["▲ ahead", "= tie: p 0.059, adjusted for 3 tests"]),
+        ("glove elmo", -0.015, ["▼ behind", "= tie: p 0.059, adjusted for 3 tests"]),
+        ("elmo glove", 0.0, ["▲ ahead"]),
+        ("elmo glove", -0.03, ["= tie (± 3.30)"]),
+    ],
+)
+def test_a_verdict_that_table_1_does_not_share_is_marked_in_its_row(tmp_path, capsys, order, lift, shown):
+    """Table 1 adjusts for elmo_word too."""
+    fill(tmp_path, "ner", "glove elmo_word", seeds=3)
+    fill(tmp_path, "ner", "elmo", seeds=3, lift=lift)
+    _, table, _ = compare(tmp_path, capsys, *order.split())
+    assert cells(table, "ner")[4 : 4 + len(shown)] == shown
+    assert ("in table 1" in table) == (len(shown) == 2)
+
+
+def test_without_runs_of_table_1_no_row_is_marked(tmp_path, capsys):
+    fill(tmp_path, "ner", "none random", seeds=3)
+    _, table, _ = compare(tmp_path, capsys, "none", "random")
+    assert "in table 1" not in table
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ELMo", "ELMo: no runs in"),
+        ("ELMo", "(did you mean 'elmo'?)"),
+        ("GloVe", "(did you mean 'glove'?)"),
+        ("bert", "bert: no runs in"),
+        ("some/where/bert", "bert: no runs in"),
+    ],
+)
+def test_a_name_without_runs_is_refused_before_a_record_is_read(ledger, refused, monkeypatch, name, said):
+    monkeypatch.setattr("elmo_bench.cli.compare.read_all", None)
+    assert said in refused("compare", "elmo", name, "--ledger", ledger)
 
 
 def test_several_have_ranks(tmp_path, capsys):
@@ -120,7 +159,8 @@ def test_runs_that_differ_on_no_item_say_nothing_of_what_data_can_show():
 
 
 def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):
-    add(tmp_path, "ner", "elmo", 0, settings={"task.training.epochs": 1})
+    for encoder in ("elmo", "glove"):
+        add(tmp_path, "ner", encoder, 0, settings={"task.training.epochs": 1})
     code, _, error = compare(tmp_path, capsys, "elmo", "glove")
     assert code == 2 and "no run to compare. Runs that change an option are left out." in error
 

@@ -16,6 +16,7 @@ from elmo_bench.reporting.render import to_csv
 from elmo_bench.reporting.significance import holm
 from elmo_bench.reporting.table1 import table1
 from tests.reporting.frames import (
+    board_of,
     compare_in,
     experiment_in,
     runs_in,
@@ -24,13 +25,7 @@ from tests.reporting.frames import (
     tables_in,
     texts,
 )
-from tests.reporting.ledgers import of_items
-
-
-def right_on(ledger, encoder, items, *, seed=0, task="sst5", more=None, **options):
-    """A run that has these of 10 items right; `more` outcomes."""
-    outcomes = {"correct": np.isin(np.arange(10), items), **(more or {})}
-    of_items(ledger, (task, encoder, seed), items, outcomes, **options)
+from tests.reporting.ledgers import right_on
 
 
 def by_pair(comparisons):
@@ -64,13 +59,13 @@ def test_a_gain_by_hand(tmp_path):
     ]  # fmt: skip
 
 
-def test_programs_read_verdicts_and_seeds_in_words(tmp_path, board):
+def test_programs_read_verdicts_and_seeds_in_words(tmp_path):
     for seed in (0, 2):
         right_on(tmp_path, "glove", [0], seed=seed)
         right_on(tmp_path, "elmo", range(8), seed=seed)
     right_on(tmp_path, "none", [1])
     next(tmp_path.rglob("none/*/seed0.npz")).unlink()
-    made = [*tables_in(tmp_path, "table1"), sections_of(board(tmp_path))["runs"].tables[0]]
+    made = [*tables_in(tmp_path, "table1"), sections_of(board_of(tmp_path))["runs"].tables[0]]
     [one], by_encoder, every = (list(csv.DictReader(io.StringIO(to_csv(table)))) for table in made)
     assert [one[f"{name} verdict"] for name in ("none", "glove", "elmo")] == ["not tested", "", "ahead"]
     assert [(row["encoder"], row["over"], row["family"], row["verdict"]) for row in by_encoder] == [

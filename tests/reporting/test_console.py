@@ -7,7 +7,7 @@ import pytest
 
 from elmo_bench.ledger import run_hash
 from elmo_bench.reporting import published as published_runs
-from elmo_bench.reporting.console import ending, overviews
+from elmo_bench.reporting.console import ending, outcome, overviews
 from elmo_bench.reporting.published import Published
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -98,6 +98,24 @@ def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):
     assert "elmo-bench report" in text
 
 
+def test_a_budget_that_is_not_the_default_is_named(publish):
+    publish()
+    record = run("encoder=elmo", "task.training.epochs=1") | {"epochs": {"run": 1, "best": 1}}
+    usual = compose("config", ["task=ner"]).task.training.epochs
+    assert f"(its budget, shortened from {usual}: compare leaves it out)" in "\n".join(ending(record))
+    whole = run("encoder=elmo") | {"epochs": {"run": usual, "best": 1}}
+    assert "(its budget);" in "\n".join(ending(whole))
+
+
+def test_a_head_that_learned_nothing_is_said_to(publish, tmp_path):
+    publish()
+    record = run("encoder=elmo", "lr_scale=1e9")
+    assert "learned nothing" not in "\n".join([outcome(tmp_path, record, "done"), *ending(record)])
+    record["scores"]["dev"]["overall"]["f1"] = 0.0
+    assert outcome(tmp_path, record, "done").startswith("done, but the head learned nothing: dev f1 0.00")
+    assert "give a lower rate" in "\n".join(ending(record))
+
+
 @pytest.mark.parametrize(
     ("options", "ledger", "said"),
     [
@@ -120,9 +138,9 @@ def test_the_next_commands_are_about_the_same_data_ledger_and_size(publish, opti
     assert "suite" not in options or "published" not in text  # of another suite
 
 
-def test_the_next_commands_have_the_included_folders(publish, tmp_path, monkeypatch):
+def test_the_next_commands_have_the_included_folders(publish, tmp_path, forgotten):
     publish(row("glove", 33.0))
-    monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path])
+    forgotten.append(tmp_path)
     lines = [*ending(run("encoder=elmo"), options=["encoder=elmo", "suite.weights=../my elmo", "seed=3"])]
     assert f"elmo-bench --include {tmp_path} sweep task=ner 'suite.weights=../my elmo' encoder=" in lines[-2]
     assert f"elmo-bench --include {tmp_path} compare elmo glove" in lines[-1]

@@ -14,18 +14,18 @@ from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.figures import Drawing, look
 from elmo_bench.reporting.layouts.fractions import pairs
 from elmo_bench.spec.config import choices
-from tests.reporting.frames import experiment_in, figures_in, runs_in, tables_in
+from tests.reporting.frames import board_of, experiment_in, figures_in, runs_in, tables_in
 from tests.reporting.ledgers import fill, stuck, today
 
 
 @pytest.fixture(scope="module")
-def figures(tmp_path_factory, board):
+def figures(tmp_path_factory):
     """By stem; of two tasks with less data, one of them on two data sets, in two versions and sizes."""
     ledger = tmp_path_factory.mktemp("runs")
     for task, options in (("squad", {}), ("ner", {}), ("ner", {"version": 99, "size": "paper", "data": "other"})):
         for fraction in (1.0, 0.1):
             fill(ledger, task, "glove elmo", seeds=2, train_fraction=fraction, **options)
-    return {figure.stem: figure for figure in board(ledger).figures}
+    return {figure.stem: figure for figure in board_of(ledger).figures}
 
 
 def test_the_tests_of_all_learning_curves_are_one_family(tmp_path):
@@ -67,12 +67,12 @@ def test_every_encoder_has_one_colour_and_marker():
         assert name in shipped or look([name])[name] not in shipped.values()
 
 
-def test_gains_that_are_not_converged_are_not_drawn(tmp_path, board):
+def test_gains_that_are_not_converged_are_not_drawn(tmp_path):
     fill(tmp_path, "squad ner", "glove", seeds=2)
     fill(tmp_path, "squad", "elmo", seeds=2)
     for seed in (0, 1):
         stuck(tmp_path, "ner", "elmo", seed)
-    [gains] = [figure for figure in board(tmp_path).figures if figure.stem == "open-gains"]
+    [gains] = [figure for figure in board_of(tmp_path).figures if figure.stem == "open-gains"]
     assert "not drawn, since not converged: Named entities" in gains.svg
     assert gains.alt.endswith("Not drawn, since not converged: Named entities.")
     assert "Named entities +" not in gains.alt

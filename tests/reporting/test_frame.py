@@ -11,7 +11,7 @@ from elmo_bench.ledger import RunPaths, write_record
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.frame import runs, shown
 from elmo_bench.reporting.pages import superseded
-from elmo_bench.reporting.pairs import over_baseline
+from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.remarks import left_out, remarks
 from tests.ledger.records import OUTCOMES
 from tests.reporting.frames import runs_in, systems_in
@@ -73,7 +73,7 @@ def test_what_a_run_changes(tmp_path, options, label, changed):
 def baselines(table):
     """{(task, label, examples): the same of the baseline} of each system that has one."""
     names = {row.hash: (row.task, row.run_label, row.train) for row in table.itertuples()}
-    pairs = over_baseline(table)
+    pairs = baseline_pairs(table)
     return {names[ours]: names[theirs] for ours, theirs in zip(pairs.ours, pairs.theirs, strict=True)}
 
 

@@ -5,14 +5,13 @@ All others name the command and the commit that measured them, or their source.
 
 import json
 import re
-import runpy
 
 import pytest
 import yaml
 
+from benchmarks import choices
 from elmo_bench.__main__ import main
 from elmo_bench.runner.data import build_data, read_splits
-from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import suite_tasks, task_yaml
 from tests.runs import DATA, ROOT, described
 
@@ -23,18 +22,18 @@ def page(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_records():
+def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_records(committed):
     text, reports = page("docs/protocol.md"), {task: task_yaml(task)["report"] for task in suite_tasks()}
     budgets = text.partition("## One rule")[0]
     rows = re.findall(r"^\| ([a-z\d]+(?:, [a-z\d]+)*) \| (\d+) \| ", budgets, re.MULTILINE)
     said = {task: int(epochs) for tasks, epochs in rows for task in tasks.split(", ")}
     assert said == {task: report["budget"]["cpu"] for task, report in reports.items() if report["budget"]}
-    choices = runpy.run_path(str(ROOT / "benchmarks" / "choices.py"))
-    dev, test = choices["scores"](ROOT / "results" / "runs", "open")
+    _, board = committed
+    dev, test = choices.scores(board.runs[board.runs.suite == "open"])
     shown = re.findall(r"^\| \w+ \| \w+ \| task\..*$", text, re.MULTILINE)
-    assert shown and {*shown} <= {*choices["lines"](dev)}
+    assert shown and {*shown} <= {*choices.lines(dev)}
     gains = re.findall(r"^\| \w+ \| (?:default|\d+) \| [\d, ]+ \| .*$", text, re.MULTILINE)
-    assert gains and {*gains} <= {*choices["budgets"](dev, test)}
+    assert gains and {*gains} <= {*choices.budgets(dev, test)}
 
 
 def test_the_suite_is_what_its_page_says():
@@ -51,9 +50,9 @@ def test_the_suite_is_what_its_page_says():
     assert f"training protocol {protocol} at" in page("docs/suite.md")
 
 
-def test_readme_shows_what_neighbours_prints(tmp_path, capsys):
+def test_the_page_of_elmo_shows_what_neighbours_prints(tmp_path, capsys):
     sentence = "The river bank was muddy ."
-    [shown] = re.findall(rf"^ {{4}}{sentence} .*\n(?: {{5}}.*\n)+", page("README.md"), re.MULTILINE)
+    [shown] = re.findall(rf"^ {{4}}{sentence} .*\n(?: {{5}}.*\n)+", page("docs/encoder.md"), re.MULTILINE)
     text = re.sub(r"[\[\]]", "", "\n".join(re.findall(r"\d  (.*)", shown)))
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     assert main(["neighbours", "bank", "--in", sentence, str(tmp_path / "text.txt")]) == 0
@@ -73,11 +72,11 @@ def test_pages_say_of_elmo_mini_what_its_card_says():
     assert re.search(r"([\d.]+) passes over the text", card)[1] == "2.29"
 
 
-def test_readme_counts_the_runs_of_table1_and_the_pairs_of_inference():
-    assert f"makes table 1 of all six tasks, {len(plan(['experiment=table1']).runs)} runs." in page("README.md")
+def test_the_quickstart_counts_the_pairs_of_inference():
+    """The runs of table 1: tests/whole/test_commands_in_docs.py."""
     card = page("tasks/snli/README.md")
     ours, theirs = (int(re.search(rf"^\| {suite} .*\| ([\d,]+) /", card, re.M)[1].replace(",", "")) for suite in SUITES)
-    for name in ("README.md", "tasks/snli/README.md", "conf/task/snli.yaml"):
+    for name in ("docs/quickstart.md", "tasks/snli/README.md", "conf/task/snli.yaml"):
         assert f"{100 * ours / theirs:.1f} % as many" in page(name), name
 
 

@@ -11,18 +11,20 @@ from elmo_bench.reporting.comparisons import ALPHA, compare, ranks
 from elmo_bench.reporting.pairs import all_pairs
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.frames import runs_in, systems_in
-from tests.reporting.ledgers import fill
-from tests.reporting.test_comparisons import right_on
+from tests.reporting.ledgers import fill, right_on
 
 REPETITIONS = 200
 LEAST = 0.95 - 2 * (0.05 * 0.95 / REPETITIONS) ** 0.5
 
 
-def ranks_of(scores, verdicts):
-    """{encoder: (mean, low, high)}. scores: by task and encoder; verdicts: by task the (winner, loser) of each pair."""
+def ranks_of(scores, verdicts, pairs=()):
+    """{encoder: (mean, low, high)}. scores: by task and encoder; verdicts: by task the (winner, loser) of each pair.
+
+    pairs: of encoders that are compared; by default all.
+    """
     rows = []
     for task, by_encoder in scores.items():
-        for ours, theirs in combinations(by_encoder, 2):
+        for ours, theirs in pairs or combinations(by_encoder, 2):
             won, lost = (ours, theirs) in verdicts[task], (theirs, ours) in verdicts[task]
             verdict = "ahead" if won else "behind" if lost else "tie"
             rows.append((task, ours, theirs, by_encoder[ours] - by_encoder[theirs], verdict))
@@ -59,18 +61,26 @@ def coverage(tasks, *, repetitions=REPETITIONS):
     """How often all intervals hold at once."""
     rng, count = np.random.default_rng(1), len(tasks[0])
     truth = [np.mean([1 + sum(other > own[e] for other in own) for own in tasks]) for e in range(count)]
-    held = 0
-    for _ in range(repetitions):
+    # All repetitions are one table, in which each has encoders of its own.
+    scores = {number: {} for number in range(len(tasks))}
+    winners = {number: set() for number in range(len(tasks))}
+    pairs = []
+    for repetition in range(repetitions):
         drawn = [simulated(rng, skills) for skills in tasks]
-        after = iter(holm([test.p for _, tests in drawn for test in tests.values()]))
-        verdicts, scores = {}, {}
-        for number, (own, tests) in enumerate(drawn):
-            scores[number] = own
-            ordered = [pair if own[pair[0]] > own[pair[1]] else pair[::-1] for pair in tests]
-            verdicts[number] = {pair for pair in ordered if next(after) <= ALPHA}
-        table = ranks_of(scores, verdicts)
-        held += all(table[e][1] <= truth[e] <= table[e][2] for e in range(count))
-    return held / repetitions
+        adjusted = iter(holm([test.p for _, tests in drawn for test in tests.values()]))
+        for number, (means, tests) in enumerate(drawn):
+            scores[number] |= {(repetition, encoder): mean for encoder, mean in means.items()}
+            for one, other in tests:
+                better, worse = (one, other) if means[one] > means[other] else (other, one)
+                if next(adjusted) <= ALPHA:
+                    winners[number].add(((repetition, better), (repetition, worse)))
+        pairs += [((repetition, one), (repetition, other)) for one, other in combinations(range(count), 2)]
+    table = ranks_of(scores, winners, pairs)
+    held = []
+    for repetition in range(repetitions):
+        bounds = [table[repetition, encoder][1:] for encoder in range(count)]
+        held.append(all(low <= rank <= high for rank, (low, high) in zip(truth, bounds, strict=True)))
+    return np.mean(held)
 
 
 EQUAL = [(0.0,) * 4, (0.3,) * 4]

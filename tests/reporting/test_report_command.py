@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, write_record
+from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.render import END, MINUTES, START
 from tests.reporting.ledgers import add, fill, today
 from tests.runs import ROOT
@@ -178,23 +179,33 @@ def test_a_mistake_is_one_line_and_leaves_the_page_alone(run, tmp_path):
     ):
         with pytest.raises(UserError, match=said):
             run(*flags)
-    one = "## One\nclaim: one\nfigure:\nruns:\n\ntext {number}"
-    for content, claims, said in (
-        ("naïve".encode("latin-1"), "", r"FINDINGS-open.md:1: not UTF-8"),
-        (b"## One\n\ntext", "", "One: the lines below its name are claim, figure, runs"),
-        (one.encode(), "", r"findings_open.py: has no function one, which its finding names. Write: def one\(tables\)"),
-        (one.encode(), "import", "findings_open.py: SyntaxError: "),
-        (one.encode(), "def one(tables): return tables.gian", "findings_open.py: one: AttributeError: .*gian"),
-        (one.encode(), "def one(tables): return {}", "One: {number} is not among the numbers that its claim returns"),
-    ):
-        (tmp_path / "results/FINDINGS-open.md").write_bytes(content)
-        (tmp_path / "results/findings_open.py").write_text(claims)
-        with pytest.raises(UserError, match=said):
-            run()
-    (tmp_path / "results/findings_open.py").unlink()
-    with pytest.raises(UserError, match=r"findings_open.py: no such file"):
+    write_findings(tmp_path / "results", ONE, "def one(tables): return {}")
+    with pytest.raises(UserError, match=r"One: \{number\} is not among the numbers that its claim returns"):
         run()
     assert (tmp_path / "results/README.md").read_text(encoding="utf-8") == before
+
+
+ONE = "## One\nclaim: one\nfigure:\nruns:\n\ntext {number}"
+
+
+@pytest.mark.parametrize(
+    ("text", "claims", "said"),
+    [
+        ("naïve".encode("latin-1"), "", r"FINDINGS-open.md:1: not UTF-8"),
+        (b"## One\n\ntext", "", "One: the lines below its name are claim, figure, runs"),
+        (ONE.encode(), "", r"findings_open.py: has no function one, which its finding names. Write: def one\(tables\)"),
+        (ONE.encode(), "import", "findings_open.py: SyntaxError: "),
+        (ONE.encode(), "def one(tables): return tables.gian", "findings_open.py: one: AttributeError: .*gian"),
+        (ONE.encode(), "def one(tables): return {}", "One: {number} is not among the numbers that its claim returns"),
+        (ONE.encode(), None, r"findings_open.py: no such file"),
+    ],
+)
+def test_a_mistake_in_findings_is_one_line(tmp_path, text, claims, said):
+    (tmp_path / "FINDINGS-open.md").write_bytes(text)
+    if claims is not None:
+        (tmp_path / "findings_open.py").write_text(claims)
+    with pytest.raises(UserError, match=said):
+        read_findings(tmp_path, "open", [])
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -222,23 +233,6 @@ print(len(read_findings(Path({str(tmp_path)!r}), "open", []).untrue))
 """
     done = subprocess.run([sys.executable, "-O", "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("1\n", "")
-
-
-def test_what_needs_neither_torch_nor_pandas_imports_neither(tmp_path):
-    add(tmp_path / "runs", "ner", "elmo", 0)
-    ledger = ["--ledger", str(tmp_path / "runs")]
-    commands = [[command, "--help"] for command in ("sweep", "status", "score", "embed", "report")]
-    commands.insert(2, ["status", "seed=0", f"ledger={tmp_path / 'runs'}"])  # before a report, which reads pandas
-    commands += [["report", *ledger, "--out", str(tmp_path / "results")]]
-    code = (
-        "import sys\nfrom elmo_bench.__main__ import main\n"
-        f"for command in {commands!r}:\n"
-        "    try:\n        assert main(command) == 0\n    except SystemExit as end:\n        assert end.code == 0\n"
-        "    heavy = {'torch', 'pytorch_lightning', 'transformers'} & sys.modules.keys()\n"
-        "    heavy |= {'pandas'} & sys.modules.keys() if command[0] in ('status', 'sweep') else set()\n"
-        "    assert not heavy, (command, heavy)\n"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -13,7 +13,7 @@ from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.published import Published, verdict
-from elmo_bench.reporting.render import START
+from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_published, write_readme
 from elmo_bench.spec.experiments import experiments
 from tests.ledger.records import OUTCOMES
 from tests.reporting.frames import board_of
@@ -51,9 +51,9 @@ def test_no_option_replaces_a_column(tmp_path):
     assert frame.suite.tolist() == ["open"] and frame.test.tolist() != ["99.9"]
 
 
+@pytest.mark.usefixtures("forgotten")
 def test_the_folders_of_the_environment_are_included(tmp_path, make_record, monkeypatch):
     """Without its folder, a run is listed by its hash, and a warning names the folder's option."""
-    monkeypatch.setattr("elmo_bench.base.include.folders", [])
     forget_configs()
     conf = tmp_path / "mine" / "conf" / "task"
     conf.mkdir(parents=True)
@@ -86,22 +86,19 @@ def test_a_damaged_record_is_a_warning_and_a_missing_folder_an_error(tmp_path):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_published_rows_are_read_again(tmp_path, monkeypatch):
+def test_published_rows_are_read_again(tmp_path):
     records = fill(tmp_path / "runs", "ner", "glove", seeds=2)
     add(tmp_path / "runs", "ner", "glove", 0, suite="paper")
     path = tmp_path / "data" / "published.json"
     flags = ["--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--published", str(path)]
     assert report.main(flags) == 0
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 1  # of the suite open
-    monkeypatch.setattr(published_runs, "FILE", path)
-    published_runs.published.cache_clear()
-    [row] = published_runs.published().values()
+    [row] = published_runs.published(path).values()
     assert row.hash == records[0]["hash"]
     assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.475)
     scores = {str(r["seed"]): r["scores"]["test"]["overall"]["f1"] for r in records}
     assert {seed: each["test"] for seed, each in row.seeds.items()} == scores
     assert row.seeds["1"]["processor"] == "A processor"
-    published_runs.published.cache_clear()
 
 
 SEEDS = {"0": {"test": 40.0, "dev": 50.0, "processor": "A"}, "1": {"test": 41.0, "dev": 50.0, "processor": "A"}}
@@ -123,15 +120,33 @@ def test_a_run_reproduces_or_by_how_much_it_does_not(score, seed, processor, sai
         assert verdict(score, seed, processor, ROW._replace(sd=None)).startswith("not comparable")
 
 
+def test_seeds_that_hardly_differ_leave_room_for_another_processor():
+    row = ROW._replace(mean=36.2, sd=0.06)
+    assert verdict(36.6, 7, "B", row) == "reproduced: 0.40 from the published mean 36.20; up to 0.50 counts"
+    assert verdict(36.8, 7, "B", row).startswith("not reproduced: 0.60 ")
+
+
+def test_the_committed_outcomes_add_up_to_the_committed_scores(committed):
+    """Of every record; no task is one that is not installed, whose scores nobody here could check."""
+    ledger, board = committed
+    assert ledger.problems == []
+    assert len(board.runs) > 300 and board.runs.checked.all() and (board.runs.left_out == "").all()
+
+
 @pytest.mark.usefixtures("undrawn")
-def test_the_table_in_the_readme_and_the_published_scores_are_those_of_the_ledger(tmp_path):
-    readme, scores = tmp_path / "README.md", tmp_path / "published.json"
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert START in text
-    readme.write_text(text, encoding="utf-8")
-    flags = ["--out", str(tmp_path / "results"), "--readme", str(readme), "--published", str(scores)]
-    assert report.main(["--ledger", str(RESULTS / "runs"), *flags]) == 0
-    assert readme.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
+def test_the_tables_in_the_pages_and_the_published_scores_are_those_of_the_ledger(committed, tmp_path):
+    """As `report` writes them, which test_report_command.py shows of another ledger."""
+    _, board = committed
+    for page, start, end in (("README.md", START, END), ("docs/quickstart.md", MINUTES, MINUTES_END)):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert start in text
+        copy = tmp_path / page
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(re.sub(f"{start}.*?{end}", f"{start}\n{end}", text, flags=re.DOTALL), encoding="utf-8")
+        write_readme(board, copy, tmp_path / "results")
+        assert copy.read_text(encoding="utf-8") == text, "run `make report` and commit what it writes"
+    scores = tmp_path / "published.json"
+    write_published(board, scores)
     assert scores.read_bytes() == published_runs.FILE.read_bytes(), "run `make report` and commit what it writes"
 
 
@@ -170,9 +185,10 @@ def _rendered(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
-def test_every_committed_finding_holds():
+def test_every_committed_finding_holds(committed):
     """On the committed ledger: the claims are plain asserts, and each failure shows its line."""
-    findings = read_findings(RESULTS, "open", board_of(RESULTS / "runs").tables)
+    _, board = committed
+    findings = read_findings(RESULTS, "open", board.tables)
     assert (findings.untrue, findings.waiting) == ([], {})
     assert len(findings.shown) == 5
 

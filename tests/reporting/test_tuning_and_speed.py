@@ -5,7 +5,7 @@ import pytest
 
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
 from elmo_bench.spec.settings import RATE
-from tests.reporting.frames import experiment_in, figures_in, sections_of, tables_in, texts
+from tests.reporting.frames import board_of, experiment_in, figures_in, sections_of, tables_in, texts
 from tests.reporting.ledgers import add, default, fill, stuck, today
 
 
@@ -82,13 +82,13 @@ def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, lat
 OLD = {"protocol": 1}  # settings of an earlier training protocol
 
 
-def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path, board):
+def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path):
     fill(tmp_path, "ner srl", "glove elmo", seeds=2, settings=OLD, best=2)
-    old = board(tmp_path)
+    old = board_of(tmp_path)
     assert set(old.sections.protocol) == {"protocol 1"}
     assert len(old.suites.table1[0].lines) == 2
     fill(tmp_path, "ner", "glove elmo", created="2026-02-02T03:04:05+00:00")
-    mixed = board(tmp_path)
+    mixed = board_of(tmp_path)
     now = today()[1]
     sections = sections_of(mixed)
     superseded = mixed.runs[~mixed.runs.current]

@@ -8,7 +8,7 @@ from elmo_bench.cli import report
 from elmo_bench.ledger.costs import encoder_part, write_cost
 from elmo_bench.reporting.costs import costs_of
 from tests.ledger.records import make_cost
-from tests.reporting.frames import sections_of, systems_in, texts
+from tests.reporting.frames import board_of, sections_of, systems_in, texts
 from tests.reporting.ledgers import fill, spec_of, stuck
 
 SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
@@ -37,8 +37,8 @@ def column(table, name):
     return {line["encoder"]: line[name] for line in texts(table)}
 
 
-def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledger, board):
-    shown = section(board(ledger, [*map(cost_of, SPEEDS)]))
+def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledger):
+    shown = section(board_of(ledger, [*map(cost_of, SPEEDS)]))
     [table], [figure] = shown.tables, shown.figures
     assert column(table, "best tokens/s") == {
         "glove": "400,000 (360,000 to 440,000)",
@@ -50,12 +50,12 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledg
     assert "elmo: " in figure.alt and " at 2,000" in figure.alt
 
 
-def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path, board):
+def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path):
     fill(tmp_path, "ner snli", "glove elmo", seeds=2)
     fill(tmp_path, "ner", "mybert", seeds=2)
     for seed in (0, 1):
         stuck(tmp_path, "snli", "mybert", seed)
-    shown = section(board(tmp_path, [*map(cost_of, SPEEDS)]))
+    shown = section(board_of(tmp_path, [*map(cost_of, SPEEDS)]))
     [table], [figure] = shown.tables, shown.figures
     means = {(row.task, row.encoder): row.test_mean for row in systems_in(tmp_path).itertuples()}
     wanted = sum(means[task, "elmo"] - means[task, "glove"] for task in ("ner", "snli")) / 2
@@ -66,8 +66,8 @@ def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path, board):
 
 
 @pytest.mark.parametrize("costs", [[], ["elmo"], ["glove"]])
-def test_without_the_costs_of_two_encoders_there_is_no_section(ledger, board, costs):
-    assert section(board(ledger, [cost_of(name) for name in costs])) is None
+def test_without_the_costs_of_two_encoders_there_is_no_section(ledger, costs):
+    assert section(board_of(ledger, [cost_of(name) for name in costs])) is None
 
 
 def test_one_machine_is_taken_and_costs_of_other_weights_are_not(ledger):

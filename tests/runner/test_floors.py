@@ -49,7 +49,7 @@ def test_a_task_of_a_suite_and_a_floor_have_none(options):
 
 def test_a_sweep_makes_each_floor_once_and_first():
     runs = plan([*PAIRS, "encoder=glove,elmo", "head=strong,linear", "seed=3,4"]).runs
-    assert [(run.spec.encoder, run.seed) for run in runs][0] == ("tfidf", 0)
+    assert (runs[0].spec.encoder, runs[0].seed) == ("tfidf", 0)
     assert len(runs) == 9
     assert [run.spec.encoder for run in plan([*PAIRS, "encoder=glove,tfidf", "seed=0,1"]).runs] == [
         "tfidf", "glove", "glove",
@@ -92,7 +92,7 @@ def test_a_run_makes_its_floor_too_unless_the_ledger_has_it(tmp_path, capsys, ta
 
 
 def test_a_kept_floor_predicts_what_the_run_predicted_and_passes_the_check(tmp_path, capsys):
-    rows = [(f"{word} {kind} number {n}", kind) for n, word in enumerate("one two three".split() * 20)
+    rows = [(f"{word} {kind} number {n}", kind) for n, word in enumerate(["one", "two", "three"] * 20)
             for kind in ("red", "blue", "green")]  # fmt: skip
     for split, chosen in (("train", rows[:90]), ("dev", rows[90:120]), ("test", rows[120:])):
         with Path(tmp_path / f"{split}.csv").open("w", newline="") as file:

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec import config
@@ -17,8 +16,11 @@ from elmo_bench.spec.config import compose, sweep
         ("task=nre", "(did you mean 'ner'?)"),
         ("mix=scaler", "choose one of: first, fixed, last, layer, mean, scalar (did you mean 'scalar'?)"),
         ("sed=1", "unknown option 'sed' (did you mean 'seed'?); the options are:"),
-        ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'penalty'?); 'mix' has:"),
-        ("task.training.epoch=1", "'task.training.epoch' (did you mean 'epochs'?); 'task.training' has:"),
+        ("mix.penlty=1", "unknown option 'mix.penlty' (did you mean 'mix.penalty'?); 'mix' has:"),
+        ("task.training.epoch=1", "(did you mean 'task.training.epochs'?); 'task.training' has:"),
+        ("epoch=1", "unknown option 'epoch' (did you mean 'task.training.epochs'?); the options are:"),
+        ("training.epoch=1", "unknown option 'training.epoch' (did you mean 'task.training.epochs'?)"),
+        ("encoder=[a,b]", "one name is wanted, and this is a list. `sweep encoder=a,b` makes a run of each."),
         ("Seed=1", "unknown option 'Seed' (did you mean 'seed'?); the options are:"),
         ("task=NER", "(did you mean 'ner'?)"),
         ("epochs=2", "unknown option 'epochs' (did you mean 'task.training.epochs'?)"),
@@ -41,7 +43,7 @@ from elmo_bench.spec.config import compose, sweep
         ("+task@x=ner", "+task: nothing reads it"),
         ("+encoder.pooling=mean", "+encoder.pooling: nothing reads it"),
         ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
-        ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'max_train'?)"),
+        ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'data.max_train'?)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
@@ -77,11 +79,11 @@ def test_a_folder_with_the_name_of_another_encoder_is_refused():
         ),
     ],
 )
-def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, monkeypatch, text, said):
+def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, forgotten, text, said):
     folder = tmp_path / "it's mine, café"
     (folder / "conf" / "encoder").mkdir(parents=True)
     (folder / "conf" / "encoder" / "bad.yaml").write_bytes(text)
-    monkeypatch.setattr(include, "folders", [folder])
+    forgotten.append(folder)
     config._choice.cache_clear()
     config._composed.cache_clear()
     with pytest.raises(UserError, match=re.escape(said)):

@@ -1,10 +1,20 @@
 """Accuracy and counts of one label an item (SNLI, SST-5), against figures worked out by hand; files of predictions."""
 
+import re
+import tracemalloc
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.metric import units_of
+from elmo_bench.ledger import joined
+from elmo_bench.runner.contract import check_metric
+from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.snli.metric import Metric as Snli
 from elmo_bench.tasks.sst5.metric import Metric as Sst5
+from elmo_bench.text.figures import count_types
 from tests.golden_cases import score
 
 SHORT = {"e": "entailment", "n": "neutral", "c": "contradiction", "-": "-"}
@@ -49,3 +59,37 @@ def test_a_file_has_the_scores_of_its_labels(tmp_path, case, text, ending):
     if metric is PAIRS[0]:
         wanted["overall"]["left_out"] = 1
     assert metric.score_files(tmp_path / "predictions.tsv") == wanted
+
+
+def test_counts_by_type_take_a_byte_an_item_and_more_only_where_they_must():
+    """300 labels of 100,000 items took a gigabyte."""
+    labels = [[f"label {n % 300}"] for n in range(3000)]
+    counts = count_types({"gold": labels, "guessed": labels[::-1]})
+    assert sum(values.nbytes for values in counts.values()) == 2 * 300 * 3000
+    many = count_types({"gold": [["a"] * 300, ["a", "b"]]})
+    assert {name: values.tolist() for name, values in many.items()} == {"type:a.gold": [300, 1], "type:b.gold": [0, 1]}
+    metric = task_class("classification", "metric")()
+    counts = metric.counts([label for [label] in labels], [label for [label] in labels])
+    tracemalloc.start()
+    assert units_of(metric, counts) == 3000
+    joined({"dev": {}, "test": counts})
+    assert tracemalloc.get_traced_memory()[1] < 3 * 3 * 300 * 3000
+    tracemalloc.stop()
+
+
+def test_a_mean_over_labels_as_main_figure_needs_the_counts_of_each_label():
+    class Macro(task_class("classification", "metric")):
+        main = "macro_f1"
+
+    class Named(Macro):
+        formula = "macro-f1-of-a-and-b"
+        summed = tuple(f"type:{label}.{count}" for label in "ab" for count in ("correct", "guessed", "gold"))
+
+    examples = [SimpleNamespace(gold=label) for label in "aabbab"]
+    assert check_metric(Named(), examples, [*"abbbaa"]).startswith("macro_f1 66.67, by macro-f1-of-a-and-b")
+    said = "Metric.figures: macro_f1 does not follow from the sums of correct, items, which `formula`=accuracy is about"
+    with pytest.raises(UserError, match=re.escape(said)) as error:
+        check_metric(Macro(), examples, [*"abbbaa"])
+    assert "Name what it needs in `summed`, such as type:a.correct, type:a.gold, and give its formula" in str(
+        error.value
+    )

@@ -80,8 +80,13 @@ def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tm
     rows = [(f"text {n}", names[n % len(names)]) for n in range(400)]
     _, notes = read_texts(write(tmp_path / "y.csv", table(rows, "text", "label")))
     assert [each for each in notes if each.startswith("19 labels: ") and " and 7 more; always " in each]
-    said = "labels that only case, white space or the form of a number distinguish: {}. Make them one"
-    assert said.format("'01' and '1' and '1.0'; 'A' and 'a'; 'b  c' and 'b c'") in notes
+    said = "labels that only case, white space or the form of a number distinguish: {}. Each counts in macro-F1; "
+    which = "'01' and '1' and '1.0'; 'A' and 'a'; 'b  c' and 'b c'"
+    assert f"{said.format(which)}data.alike=merge makes them one" in notes
+    splits, notes = read_texts(write(tmp_path / "y.csv", table(rows, "text", "label")), alike="merge")
+    assert not any("distinguish" in each for each in notes)
+    merged = {each.gold for own in splits.values() for each in own}
+    assert merged == {"a", "b c", "1", "10", "1.5", *map(str, range(20, 30))}
 
 
 def test_texts_with_several_labels_are_counted(tmp_path):

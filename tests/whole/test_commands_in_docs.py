@@ -6,7 +6,6 @@ from functools import cache
 
 import pytest
 
-from elmo_bench.base import include
 from elmo_bench.cli import COMMANDS
 from elmo_bench.cli.entry import main
 from elmo_bench.runner.plan import plan
@@ -50,9 +49,9 @@ def test_pages_have_commands():
     assert len(list(commands())) > 30
 
 
+@pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("line", [*commands()])
-def test_a_command_in_the_docs_is_accepted(line, monkeypatch):
-    monkeypatch.setattr(include, "folders", [])
+def test_a_command_in_the_docs_is_accepted(line):
     words = shlex.split(line, comments=True)
     if words[:2] == ["python", "run.py"]:
         words = ["run", *words[2:]]
@@ -78,8 +77,10 @@ def test_a_command_in_the_docs_is_accepted(line, monkeypatch):
 
 
 def test_runs_that_pages_count_in_words_are_planned():
-    readme, page = (path.read_text(encoding="utf-8") for path in (PAGES[0], ROOT / "docs" / "experiments.md"))
-    assert f"of all six tasks, {planned('experiment=table1')} runs" in " ".join(readme.split())
+    quickstart, page = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("quickstart.md", "experiments.md")
+    )
+    assert f"makes table 1 of all six tasks, {planned('experiment=table1')} runs." in " ".join(quickstart.split())
     assert f"table1: {planned('experiment=table1', 'suite=open', 'seed=0,1')} runs" in page
 
 

@@ -1,4 +1,4 @@
-"""The examples of the docs run as they stand: docs/encoder.md, README's encoder and CONTRIBUTING's task."""
+"""The examples of the docs run as they stand: docs/encoder.md, the encoder and the task of docs/extend.md."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_the_examples_run_as_written_and_print_what_is_shown(capsys):
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_the_encoder_of_readme_and_the_task_of_contributing_run(tmp_path, monkeypatch, capsys):
+def test_the_encoder_and_the_task_of_the_docs_run(tmp_path, monkeypatch, capsys):
     """Their code is put into a folder, which a run includes, as the pages say."""
     printed_folder(tmp_path / "mine")
     (tmp_path / "mine" / "tasks" / "mytask" / "__init__.py").touch()

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.house import circles
 from benchmarks.house import imports as module_imports
+from tests.reporting.ledgers import add
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "elmo_bench"
@@ -37,7 +38,7 @@ LONGEST = 350  # lines of a file
 # Modules that open files and have no reader: the files are the installation's, the system's, verified by checksum, or
 # made by this process a moment ago.
 OWN_FILES = {
-    "cli/entry", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "elmo/export",
+    "cli/entry", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "cli/test", "elmo/export",
     "elmo/pretrained", "reporting/findings", "reporting/overview", "reporting/pages", "reporting/published",
     "reporting/render",
     "runner/finished", "runner/sweep", "training/loggers",
@@ -68,10 +69,6 @@ def imports(path: Path) -> Iterator[str]:
                 f"{node.module}.{alias.name}" if node.module == "elmo_bench" else str(node.module)
                 for alias in node.names
             )
-
-
-def run(code: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_every_package_is_listed():
@@ -118,15 +115,40 @@ def test_the_package_names_no_task():
     }
 
 
-def test_what_only_reads_the_ledger_imports_no_torch():
+def test_what_only_reads_the_ledger_imports_no_torch_and_status_no_pandas(tmp_path):
+    """In one process: commands that are carried out, then modules that are imported, and all metrics."""
+    add(tmp_path / "runs", "ner", "elmo", 0)
+    commands = [[command, "--help"] for command in ("sweep", "status", "score", "embed", "report")]
+    commands.insert(2, ["status", "seed=0", f"ledger={tmp_path / 'runs'}"])  # before a report, which reads pandas
+    commands += [["report", "--ledger", str(tmp_path / "runs"), "--out", str(tmp_path / "results")]]
     modules = ["ledger", "reporting.render", "__main__", "runner.launchers", "runner.run"]
     modules += [f"cli.{command}" for command in ("score", "report", "status", "merge", "sweep", "fetch")]
-    done = run(
-        f"import sys, elmo_bench; dir(elmo_bench); import {', '.join(f'elmo_bench.{name}' for name in modules)}\n"
-        f"for task in {sorted(TASKS)!r}: elmo_bench.spec.names.task_class(task, 'metric')\n"
-        "print('torch' in sys.modules)"
+    code = f"""
+import sys
+from elmo_bench.__main__ import main
+
+def check(what, *more):
+    heavy = {{"torch", "pytorch_lightning", "transformers", *more}} & sys.modules.keys()
+    assert not heavy, (what, heavy)
+
+for command in {commands!r}:
+    try:
+        assert main(command) == 0
+    except SystemExit as end:
+        assert end.code == 0
+    check(command, *(["pandas"] if command[0] in ("status", "sweep") else []))
+import elmo_bench
+dir(elmo_bench)
+import {", ".join(f"elmo_bench.{name}" for name in modules)}
+check("modules")
+for task in {sorted(TASKS)!r}:
+    elmo_bench.spec.names.task_class(task, "metric")
+check("metrics")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def readers(path: Path) -> set[str]:

@@ -18,6 +18,7 @@ from elmo_bench.reporting.formats import (
 )
 from elmo_bench.reporting.names import BASELINE, beside_the_papers
 from elmo_bench.reporting.pairs import pairs_of
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.selection import COMPARED, references, with_variants
 from elmo_bench.reporting.significance import relative_reduction
 from elmo_bench.reporting.tables import (
@@ -67,7 +68,7 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     for _, group in systems.groupby("basis", sort=False):
         if experiment.reference is None:
             break
-        rows_of_group = list(group[[*COMPARED, "name"]].itertuples())
+        rows_of_group = list(rows_of(group[[*COMPARED, "name"]]))
         for row in rows_of_group:
             family = "primary" if row.encoder_label in named else "exploratory"
             for other in references(row, rows_of_group, experiment):
@@ -110,7 +111,7 @@ def scores(
         words("task", "heading", link=""),
         words("score", "metric_name", link=""),
     ]
-    formats.extend(judged(name, of=f"{name} ") for name in names)
+    formats.extend(judged(name, prefix=f"{name} ") for name in names)
     return wide(table, "basis", "name", JUDGED), formats
 
 
@@ -158,7 +159,7 @@ def _gains(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experim
 def _papers_gains(tests: pd.DataFrame, experiment: Experiment) -> dict[str, list[Any]]:
     """The paper's gain of its encoder over its baseline, the relative error reduction, and on which data."""
     gains, reductions, data = [], [], []
-    for row in tests.itertuples():
+    for row in rows_of(tests):
         is_papers = (row.our_name, row.their_name) == (experiment.encoder, BASELINE)
         paper = experiment.paper.get(row.task) if is_papers else None
         gains.append(paper.gain if paper else None)

@@ -18,7 +18,8 @@ from elmo_bench.reporting.formats import (
     words,
 )
 from elmo_bench.reporting.names import BASELINE, percent
-from elmo_bench.reporting.pairs import over_baseline
+from elmo_bench.reporting.pairs import baseline_pairs
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.selection import with_variants
 from elmo_bench.reporting.tables import (
     EXPLORATORY,
@@ -54,7 +55,7 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
 def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Each system and its baseline with as much data."""
-    return over_baseline(systems)
+    return baseline_pairs(systems)
 
 
 @table("fractions", select=select, pairs=pairs)
@@ -94,7 +95,7 @@ def _needs(points: pd.DataFrame) -> dict[str, list[Any]]:
     """What the baseline needs to score as high as each system that is compared with it."""
     shares, bounds = [], []
     has_baseline = BASELINE in set(points.encoder_label)
-    for row in points.itertuples():
+    for row in rows_of(points):
         share, bound = None, None
         if has_baseline and not pd.isna(row.gain):
             share, bound = needed(row.test_mean, points)

@@ -8,6 +8,7 @@ from elmo_bench.reporting.charts import chart
 from elmo_bench.reporting.figures import Drawing, figure
 from elmo_bench.reporting.formats import number, signed, with_minus, words
 from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.selection import with_variants
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, present, table
 from elmo_bench.spec.experiments import Experiment
@@ -30,7 +31,7 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
             group.sort_values("encoder_label", key=lambda names: names.map(experiment.position))
         )
     chosen = pd.concat(groups) if groups else table
-    curves = [curve_of(row) for row in chosen[["seed_curves", "seed_steps"]].itertuples()]
+    curves = [curve_of(row) for row in rows_of(chosen[["seed_curves", "seed_steps"]])]
     return chosen.assign(best_curve=pd.Series(curves, chosen.index, dtype=object))
 
 

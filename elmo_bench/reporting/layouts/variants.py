@@ -28,9 +28,10 @@ from elmo_bench.reporting.formats import (
 )
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.pairs import pairs_of
+from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.selection import COMPARED, references, with_variants
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.reporting.tables import Table, lines_of, make_table, table, with_gains
+from elmo_bench.reporting.tables import Table, make_table, table, with_gains
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -66,7 +67,7 @@ def _of_group(group: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         if len(set(of_encoder) | fixed) >= experiment.least:
             enough.add(encoder)
     group = group[group.encoder_label.isin(enough) | (is_fixed & bool(enough))]
-    rows = list(group[COMPARED].itertuples())
+    rows = list(rows_of(group[COMPARED]))
     compared_with = [references(row, rows, experiment) for row in rows]
     group = group.assign(reference=[others[0].hash if others else "" for others in compared_with])
     if not any(compared_with):
@@ -86,7 +87,7 @@ def _name(row: Any, several: bool) -> str:
 def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Each variant and its reference, of all tasks."""
     compared = systems[systems.reference != ""] if len(systems) else systems
-    return pairs_of([(row.hash, row.reference) for row in compared.itertuples()])
+    return pairs_of([(row.hash, row.reference) for row in rows_of(compared)])
 
 
 @table("variants", select=select, pairs=pairs, split="dev")
@@ -121,7 +122,7 @@ def variants(
 
 def _papers_keys(group: pd.DataFrame) -> list[str]:
     """The variant in the paper's table that each row is; empty for other encoders."""
-    return [row.variant.key if row.alone else "" for row in group.itertuples()]
+    return [row.variant.key if row.alone else "" for row in rows_of(group)]
 
 
 def _at_best(group: pd.DataFrame) -> list[str]:
@@ -151,9 +152,9 @@ def with_selectivity(systems: pd.DataFrame, everything: pd.DataFrame) -> pd.Data
     """
     columns = ["spec", "labels", "seeds", "test_scores"]
     control_runs = everything.loc[everything.labels != "", columns]
-    controls = {_without_labels(row.spec): row for row in control_runs.itertuples()}
+    controls = {_without_labels(row.spec): row for row in rows_of(control_runs)}
     means, deviations, counts = [], [], []
-    for row in systems[columns].itertuples():
+    for row in rows_of(systems[columns]):
         control = None if row.labels else controls.get(_without_labels(row.spec))
         differences = _differences(row, control) if control else []
         summary = summarise(differences) if differences else None

@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, figure
 from elmo_bench.reporting.formats import number, spread, words
 from elmo_bench.reporting.names import task_title
+from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.selection import learned_weights
 from elmo_bench.reporting.significance import Summary, summarise
-from elmo_bench.reporting.tables import Table, lines_of, make_table, present, table
+from elmo_bench.reporting.tables import Table, make_table, present, table
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import VECTORS
 
@@ -66,7 +67,7 @@ def learned(systems: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, group in systems.groupby("basis", sort=False):
         usual = group[[VECTORS not in spec.changes for spec in group.spec]]
-        mixes = list(chain(*(mixes_of(row) for row in usual.itertuples())))
+        mixes = list(chain(*(mixes_of(row) for row in rows_of(usual))))
         rows.extend(sorted(mixes, key=lambda mix: (mix["encoder_label"], mix["place"])))
     table = pd.DataFrame(rows)
     return table.astype({name: "Int64" for name in table if name.endswith("_n")})

@@ -1,0 +1,95 @@
+"""The systems that `compare` compares: of one suite and size, on the same data."""
+
+import argparse
+from collections.abc import Sequence
+
+import pandas as pd
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.reporting.frame import systems
+from elmo_bench.reporting.names import in_paper_order
+from elmo_bench.reporting.rows import rows_of
+from elmo_bench.spec.config import reads_own_data
+
+
+def of_one_suite_and_size(
+    options: argparse.Namespace, frame: pd.DataFrame
+) -> pd.DataFrame:
+    """The runs that compare encoders, of one suite and size.
+
+    Raises UserError if there are none, or if there are several suites or sizes and the
+    options choose none.
+    """
+    frame = frame[frame.variation == ""]
+    if frame.empty:
+        raise UserError(
+            f"{options.ledger}: no run to compare. "
+            "Runs that change an option are left out."
+        )
+    for option in ("suite", "size"):
+        values = sorted(set(frame[option]))
+        value = getattr(options, option)
+        if not value and len(values) > 1:
+            names = " and ".join(values)
+            raise UserError(
+                f"{options.ledger} has runs of --{option} {names}. Give one of them."
+            )
+        frame = frame[frame[option] == (value or values[0])]
+    return frame
+
+
+def chosen(frame: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
+    """The systems of these encoders on one basis of each task that has all of them.
+
+    They use all of the data. A task has the newest of its bases; each label column of
+    data of the user's own is a task. Adds `task_name`.
+    """
+    table = systems(frame)
+    table = table[table.fraction == ""]
+    table = table.assign(task_name=_task_names(table))
+    newest: dict[str, tuple[str, pd.DataFrame]] = {}
+    for _, group in table.groupby("basis", sort=False):
+        of_encoders = group[group.encoder_label.isin(encoders)]
+        if of_encoders.encoder_label.nunique() < len(encoders):
+            continue
+        created = frame[frame.hash.isin(group.hash)].created.max()
+        name = group.task_name.iloc[0]
+        if name not in newest or created >= newest[name][0]:
+            order = of_encoders.encoder_label.map(encoders.index).sort_values()
+            newest[name] = created, of_encoders.loc[order.index]
+    if not newest:
+        return table.iloc[:0]
+    groups = pd.concat([group for _, group in newest.values()])
+    order = in_paper_order(set(groups.task))
+    groups["_position"] = groups.task.map(order.index)
+    groups = groups.sort_values(["_position", "task_name"], kind="stable")
+    return groups.drop(columns="_position")
+
+
+def _task_names(table: pd.DataFrame) -> list[str]:
+    names = []
+    for system in rows_of(table):
+        has_own_data = reads_own_data(system.task)
+        names.append(system.group_name if has_own_data else system.task)
+    return names
+
+
+def nothing_to_compare(
+    options: argparse.Namespace,
+    frame: pd.DataFrame,
+    encoders: Sequence[str],
+    where: str,
+) -> str:
+    names = " and ".join(encoders)
+    missing = f"no task in {options.ledger} has comparable runs of {names} on {where}"
+    others = set(frame[frame.fraction == ""].encoder_label)
+    if others >= set(encoders):
+        return (
+            f"{missing}: theirs are of other tasks, "
+            "or differ in data, task version or protocol."
+        )
+    there = ", ".join(sorted(others)) or "none"
+    return (
+        f"{missing}. Encoders with runs on all of the data "
+        f"that change nothing else: {there}."
+    )

@@ -1,0 +1,44 @@
+"""A first look at the user's data, before a process starts; imports no torch.
+
+A wrong column is then one message at once, and not one for each run of a sweep after
+torch was imported.
+"""
+
+from collections.abc import Iterable
+
+from omegaconf import DictConfig
+
+from elmo_bench.base.json import canonical
+from elmo_bench.runner.outcome_size import check_outcomes_fit
+from elmo_bench.runner.plan import PlannedRun
+from elmo_bench.spec.config import compose, reads_own_data
+from elmo_bench.spec.names import task_class
+from elmo_bench.spec.run_spec import Setup
+from elmo_bench.spec.settings import check_run
+
+NOT_OF_DATA = ("seed", "encoder")  # options that change nothing in how data are read
+
+
+def check_own_files(config: DictConfig) -> None:
+    """Raise UserError if a run's own data has no such file, or a folder without splits."""
+    task = str(config.task.name)
+    if reads_own_data(task):
+        check_run(config)
+        setup = Setup.of(config)
+        data = task_class(task, "data")(**setup.data)
+        data.files(str(config.suite.name), setup.data_root)
+
+
+def read_own_data(runs: Iterable[PlannedRun]) -> None:
+    """Read the own data of some runs, each once, with its notes. Raises UserError."""
+    looked_at: set[object] = set()
+    for run in runs:
+        options = tuple(option for option in run.options if option.partition("=")[0] not in NOT_OF_DATA)
+        if not reads_own_data(run.spec.task) or options in looked_at:
+            continue
+        setup = Setup.of(compose("config", run.options))
+        key = canonical([run.spec.task, setup.data])
+        if key not in looked_at:
+            data = task_class(run.spec.task, "data")(**setup.data)
+            check_outcomes_fit(run.spec.task, data.read(run.spec.suite, setup.data_root))
+        looked_at |= {options, key}

@@ -1,0 +1,186 @@
+"""Mistakes of users on the command line: each is one line, and torch is not imported for it."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elmo_bench import __main__ as program
+from elmo_bench.__main__ import main
+from elmo_bench.base.refusals import refusal
+from elmo_bench.cli import entry as command_line
+from elmo_bench.spec.config import compose
+from tests.runs import ROOT
+
+COMMAND = [sys.executable, "-m", "elmo_bench"]
+README = ROOT / "README.md"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--task", "ner"], "elmo-bench: --task: a command comes first, and its options are key=value."),
+        (["helpp"], "elmo-bench: unknown command 'helpp'."),
+        (["predict", ROOT, README, "out"], "a folder, not the record of a run. Give LEDGER/suite/task/"),
+        (["predict", README, README, "out"], "README.md: not the record of a run. Give LEDGER/suite/task/"),
+        (["predict", "nothing.json", README, "out"], "nothing.json: no such file."),
+        (["embed", "nothing.txt", "out.h5"], "nothing.txt: no such file. Check the path."),
+        (["embed", ROOT, "out.h5"], "a folder. Give a file."),
+        (["run", "encoder=[glove,elmo]"], "`sweep encoder=glove,elmo` makes a run of each."),
+    ],
+)
+def test_a_mistake_is_one_line(refused, monkeypatch, words, line):
+    monkeypatch.setitem(sys.modules, "elmo_bench.elmo.embed", None)  # an import would fail
+    monkeypatch.setitem(sys.modules, "elmo_bench.runner.predict", None)
+    assert line in refused(*words)
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "status"])
+def test_options_with_dashes_are_answered_with_how_they_are_written(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--task", "ner"])
+    assert ended.value.code == 2
+    assert "an option of a run has no dashes: task=VALUE" in capsys.readouterr().err
+
+
+def test_help_is_a_command_too(capsys):
+    assert main(["help"]) == 0
+    assert "usage: elmo-bench" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["help", "score"])
+    assert ended.value.code == 0
+    assert "usage: elmo-bench score" in capsys.readouterr().out
+
+
+def test_another_file_is_no_damaged_record(capsys):
+    assert main(["check", str(README)]) == 1
+    said = capsys.readouterr().out
+    assert "not the record of a run" in said
+    assert "overwrite" not in said
+
+
+def test_a_damaged_record_is_still_named_as_one(refused, tmp_path):
+    (tmp_path / "seed0.json").write_text('{"schema": ')
+    assert "overwrite=true" in refused("predict", tmp_path / "seed0.json", README, tmp_path / "out")
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(refused, tmp_path, store_record):
+    store_record()
+    assert "cannot be made (No such file or directory). Choose another" in refused(
+        "merge", tmp_path / "runs", "--into", "/proc/nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Free some space, or choose another place."),
+        (errno.EDQUOT, "Free some space, or choose another place."),
+        (errno.EFBIG, "Free some space, or choose another place."),
+        (errno.EROFS, "Choose another place."),
+        (errno.EACCES, "Choose another place."),
+        (errno.EPERM, "Choose another place."),
+        (errno.EIO, "Check the disk, or choose another place."),
+        (errno.ENOTDIR, "A part of the path is a file. Choose another place."),
+        (errno.EEXIST, "Move what is there, or choose another place."),
+        (errno.EISDIR, "Move what is there, or choose another place."),
+        (errno.ENAMETOOLONG, "Choose a shorter name."),
+    ],
+)
+def test_what_failed_has_its_own_advice(number, advice):
+    refused = refusal(OSError(number, os.strerror(number), "a file"), "output")
+    assert str(refused) == f"a file: {os.strerror(number)}. {advice}"
+
+
+def test_a_folder_in_the_place_of_a_table_is_named(tmp_path):
+    """Of a file that is moved over it, the line names where it was moved to."""
+    (tmp_path / "table.csv").mkdir()
+    (tmp_path / "table.csv" / "more").touch()
+    (tmp_path / ".table.csv.1").touch()
+    with pytest.raises(OSError) as error:
+        (tmp_path / ".table.csv.1").replace(tmp_path / "table.csv")
+    line = str(refusal(error.value, "output"))
+    assert line.startswith(f"{tmp_path / 'table.csv'}: Is a directory. Move what is there")
+
+
+def test_closed_streams_do_not_end_a_command():
+    """What a library prints must not reach a file that got the number of the stream."""
+    for closing in (">&-", "2>&-", ">&- 2>&- <&-"):
+        done = subprocess.run(
+            f"{' '.join(COMMAND)} --version {closing}", shell=True, check=False, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, ""), closing
+
+
+def test_a_removed_folder_is_one_line(refused, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert refused("status", "task=ner") == "elmo-bench status: the current folder was removed. Change to another."
+
+
+class _Interrupting:
+    """Ctrl-C while a module is imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "elmo_bench.cli.entry":
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_the_program_is_imported_is_one_line(monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "elmo_bench.cli.entry")
+    monkeypatch.delattr("elmo_bench.cli.entry")
+    monkeypatch.setattr(sys, "meta_path", [_Interrupting, *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        program.entry("status")
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "elmo-bench: interrupted before it began.\n"
+
+
+def test_an_interrupt_of_a_command_is_one_line(monkeypatch, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "main", interrupt)
+    monkeypatch.setattr(sys.stdout, "reconfigure", lambda **_: None, raising=False)
+    monkeypatch.setattr(sys.stderr, "reconfigure", lambda **_: None, raising=False)
+    assert command_line.main_into_pipe(["status"]) == 130
+    signal.signal(signal.SIGTERM, before)
+    assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "folder"),
+    [
+        ([], "results/sweeps"),
+        (["ledger=results/runs"], "results/sweeps"),
+        (["ledger=mine"], "mine-sweeps"),
+        (["ledger=some/where/runs/"], "some/where/runs-sweeps"),
+        (["ledger=mine", "launcher.logs=logs"], "logs"),
+        (["ledger=mine", "launcher=slurm"], "mine-sweeps"),
+    ],
+)
+def test_the_logs_of_a_sweep_are_beside_its_ledger(options, folder):
+    assert compose("config", options).launcher.logs == folder
+
+
+def test_code_without_a_yaml_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "tasks" / "mine").mkdir(parents=True)
+    (tmp_path / "tasks" / "mine" / "data.py").touch()
+    (tmp_path / "encoders").mkdir()
+    (tmp_path / "encoders" / "long.py").write_text("def load():\n    pass\n")
+    (tmp_path / "encoders" / "helper.py").write_text("def helps():\n    pass\n")
+    monkeypatch.setattr("elmo_bench.base.include.folders", [Path(tmp_path)])
+    assert main(["test"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "WRONG  encoder long: no yaml. Write conf/encoder/long.yaml: see CONTRIBUTING.md.",
+        "WRONG  task mine: no yaml. Write conf/task/mine.yaml: see CONTRIBUTING.md.",
+    ]

@@ -1,0 +1,131 @@
+"""Files of predictions on the user's data, and damaged or odd bytes: what is left out, kept and noted."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
+from elmo_bench.spec.names import task_class
+from elmo_bench.tasks.tagging.forms import read_form
+from elmo_bench.text.tables import read_table, write_table
+from tests.text.test_own_data import data, write
+
+PREDICTIONS = [  # content of a file of predictions, items that are scored, what is noted
+    ("gold,predicted\na,b\nb,b\n", 2, []),
+    ("gold,predicted\na,b\n,a\n", 1, ["x.csv: 1 of 2 rows have no gold label and are left out; 1 are scored"]),
+    ("gold,predicted\na,\nb,b\n", 1, ["x.csv: 1 of 2 rows have no prediction and are left out; 1 are scored"]),
+    ("gold,predicted\n,\nb,b\n", 1, ["x.csv: 1 of 2 rows have no gold label and are left out; 1 are scored"]),
+    ("gold,predicted\n" + ",a\n" * 8 + "b,b\n" * 291, 291,
+     ["x.csv: 8 of 299 rows have no gold label and are left out; 291 are scored"]),
+    ("gold,predicted\n,b\n,a\n", "no row has a gold label. Fill in the column gold", []),
+    ("gold,predicted\na,\nb,\n", "no row has a prediction. Predict the file again.", []),
+    ("gold\na\n", "row 1: no predicted. `predict` writes files that have both columns.", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "scored", "said"), PREDICTIONS)
+def test_rows_without_gold_are_left_out_of_a_score_and_noted(tmp_path, content, scored, said):
+    path = Path(write(tmp_path / "x.csv", content))
+    with noted() as notes:
+        if isinstance(scored, str):
+            with pytest.raises(UserError, match=re.escape(scored)):
+                task_class("classification", "metric")().score_files(path)
+        else:
+            assert task_class("pairs", "metric")().score_files(path)["overall"]["items"] == scored
+    assert notes == said
+
+
+def test_sentences_without_gold_are_left_out_of_a_score_and_noted(tmp_path):
+    path = Path(write(tmp_path / "x.conll", "Ada B-P B-P\nran O O\n\nBo - B-P\n\n"))
+    with noted() as notes:
+        overall = task_class("tagging", "metric")().score_files(path)["overall"]
+    assert (overall["gold"], overall["guessed"], overall["tokens"]) == (1, 1, 2)
+    assert notes[0] == "x.conll: 1 of 2 rows have no gold label and are left out; 1 are scored"
+
+
+CSV_FORMS = [  # the bytes before the names, separator, end of a line
+    (b"", ",", "\n"), (b"", ";", "\n"), (b"", "\t", "\n"), (b"", ",", "\r\n"), (b"", ";", "\r\n"),
+    (b"\xef\xbb\xbf", ",", "\n"), (b"\xef\xbb\xbf", ";", "\r\n"), (b"\xef\xbb\xbf", "\t", "\r\n"),
+    (b"sep=;\n", ";", "\n"), (b"sep=|\r\n", "|", "\r\n"), (b"\xef\xbb\xbfsep=|\r\n", "|", "\r\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "separator", "end"), CSV_FORMS)
+def test_predictions_are_written_as_the_table_that_was_read(tmp_path, start, separator, end):
+    lines = [["text", "n"], ["a b", "1"], ["", "2"], [f"c{separator} d", "3"]]
+    cells = [[f'"{cell}"' if separator in cell else cell for cell in line] for line in lines]
+    path, out = tmp_path / "x.csv", tmp_path / "out.csv"
+    path.write_bytes(start + "".join(separator.join(line) + end for line in cells).encode())
+    reader = data()
+    with noted() as notes:
+        examples = reader.read_file(path)
+    assert any(each == "x.csv: 1 of 3 texts have no text, so they get no prediction" for each in notes)
+    reader.write(out, examples, ["x", None, "y"])
+    added = zip(cells, (["gold", "predicted"], ["", "x"], ["", ""], ["", "y"]), strict=True)
+    assert out.read_bytes() == start + "".join(separator.join([*line, *more]) + end for line, more in added).encode()
+    assert [row["predicted"] for row in read_table(out)] == ["x", "", "y"]
+
+
+def test_predictions_in_another_form_are_written_as_usual(tmp_path):
+    path, out = Path(write(tmp_path / "x.csv", "text;n\r\na b;1\r\n")), tmp_path / "out.tsv"
+    reader = data()
+    reader.write(out, reader.read_file(path), ["x"])
+    assert out.read_text() == "text\tn\tgold\tpredicted\na b\t1\t\tx\n"
+
+
+def test_a_file_without_any_text_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"x\.csv: no row has text\. Name another column\."):
+        data().read_file(Path(write(tmp_path / "x.csv", "text,label\n,a\n ,b\n")))
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.json", "x.jsonl", "x.conll", "x.txt"])
+def test_zero_bytes_are_noted(tmp_path, name):
+    sound = {".csv": "text,label\na,b\n", ".tsv": "text\tlabel\na\tb\n", ".json": '[{"text": "a"}]\n',
+             ".jsonl": '{"text": "a"}\n{"text": "b"}\n'}.get(Path(name).suffix, "Ada B-P\nran O\n\n")  # fmt: skip
+    path = tmp_path / name
+    read = read_table if Path(name).suffix in (".csv", ".tsv", ".json", ".jsonl") else read_form
+    for content, is_noted in ((sound, False), (sound.replace("a", "a\0", 1), True)):
+        path.write_text(content)
+        with noted() as notes, suppress(UserError):
+            read(path) if read is read_table else read(path, None)
+        assert any("NUL bytes, the first is line" in each for each in notes) == is_noted
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.tsv.xz", "x.json", "x.jsonl.gz", "x.parquet", "x.conll.gz"])
+def test_a_pointer_of_git_lfs_is_named(tmp_path, name):
+    path = Path(write(tmp_path / name, "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n"))
+    read = read_table if "conll" not in name else lambda path: read_form(path, None)
+    with pytest.raises(UserError, match=r"a pointer of Git LFS in place of the file\. Get the file: git lfs pull"):
+        read(path)
+
+
+CELL = st.text(st.sampled_from([*"ab ,;\t\n\r\"'|é\xa0\u2028[]#"]), max_size=6)
+
+
+def with_line_feeds(rows):
+    """A line in a cell ends in LF when a CSV file is read, however it was written."""
+    return [{name: re.sub(r"\r*\n", "\n", cell) for name, cell in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cells=st.lists(st.tuples(CELL, CELL), min_size=1, max_size=4))
+def test_whatever_is_written_is_read_back(tmp_path, ending, cells):
+    rows = [{"text": text, "more": more, "gold": "x"} for text, more in cells]
+    write_table(path := tmp_path / f"x.{ending}", rows)
+    assert read_table(path) == (rows if ending in ("jsonl", "parquet") else with_line_feeds(rows))
+
+
+@pytest.mark.parametrize("form", ["text;n\r\na;1\r\n", "\ufefftext\tn\r\na\t1\r\n", "sep=|\ntext|n\na|1\n"])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cells=st.lists(st.tuples(CELL, CELL), min_size=1, max_size=4))
+def test_whatever_is_written_in_the_form_of_another_file_is_read_back(tmp_path, form, cells):
+    (like := tmp_path / "like.csv").write_text(form, newline="")
+    rows = [{"text": text, "n": more, "gold": "x"} for text, more in cells]
+    write_table(path := tmp_path / "x.csv", rows, like=like)
+    assert read_table(path) == with_line_feeds(rows)
