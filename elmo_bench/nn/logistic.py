@@ -51,10 +51,12 @@ class LogisticLayer(nn.Module):
         """
         counts = np.bincount(y)
         can_learn = np.count_nonzero(counts) > 1 and x.shape[1] > 0
-        regression = LogisticRegression(C=c, max_iter=ITERATIONS, warm_start=True)
         for number in range(times):
             if can_learn:
-                regression.set_params(C=c * factor**number)
+                # Each from zero: from the weights of the C before, L-BFGS may end at
+                # once, since the gradient is small there.
+                strength = c * factor**number
+                regression = LogisticRegression(C=strength, max_iter=ITERATIONS)
                 steps = _fit(regression, x, y)
                 self._take(regression)
             else:
