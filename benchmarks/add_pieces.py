@@ -27,9 +27,19 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import read_json
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.encoders.hf_files import NAMES
-from elmo_bench.ledger import RunPaths, list_runs, read_outcomes, read_record, run_hash, run_lock, write_record
-from elmo_bench.ledger.costs import write_cost
-from elmo_bench.runner.predict import KeptHead, read_head, write_head
+from elmo_bench.ledger import (
+    Record,
+    RunPaths,
+    Spec,
+    list_runs,
+    read_outcomes,
+    read_record,
+    run_hash,
+    run_lock,
+    write_record,
+)
+from elmo_bench.ledger.costs import EncoderCost, write_cost
+from elmo_bench.runner.heads import KeptHead, read_head, write_head
 from elmo_bench.spec.run_spec import RunSpec
 
 HEAD = "head.safetensors"
@@ -61,18 +71,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 def move_run(paths: RunPaths, folders: Mapping[str, str]) -> bool:
     """Whether the run is one of these and was moved. Raises UserError if it cannot be moved."""
-    record: Any = read_record(paths.record)
-    contents = with_pieces(record["spec"], record["environment"], folders, where=str(paths.record))
-    if contents == record["spec"]["contents"]:
+    record = read_record(paths.record)
+    spec = record.spec
+    packages = record.environment.packages
+    contents = with_pieces(spec.to_json(), packages, folders, where=str(paths.record))
+    if contents == spec.contents:
         return False
-    moved = copy.deepcopy(record)
-    moved["spec"]["contents"] = contents
-    moved["hash"] = run_hash(moved["spec"])
+    spec = spec.model_copy(update={"contents": contents})
+    moved = record.model_copy(update={"spec": spec, "hash": run_hash(spec)})
     target = RunPaths.of(paths.ledger, moved)
     with run_lock(paths), run_lock(target):
         if not target.record.exists():
             write_run(paths, target, moved)
-        elif read_record(target.record)["attempt"] != record["attempt"]:
+        elif read_record(target.record).attempt != record.attempt:
             raise UserError(f"{paths.record}: {target.record} is another record of this run. Remove one of them.")
         move_work(paths, target)
         paths.outcomes.unlink(missing_ok=True)
@@ -82,18 +93,17 @@ def move_run(paths: RunPaths, folders: Mapping[str, str]) -> bool:
     return True
 
 
-def write_run(paths: RunPaths, target: RunPaths, moved: Any) -> None:
+def write_run(paths: RunPaths, target: RunPaths, moved: Record) -> None:
     """Write the head, the outcomes and at last the record to their new places."""
     outcomes = read_outcomes(paths)
     if (paths.work / HEAD).is_file():
-        head = move_head(read_head(paths.work / HEAD), moved["spec"], target)
-        moved["kept"]["bytes"] = head.stat().st_size
+        head = move_head(read_head(paths.work / HEAD), moved.spec, target)
+        kept = moved.kept.model_copy(update={"bytes": head.stat().st_size})
+        moved = moved.model_copy(update={"kept": kept})
     write_record(target, moved, outcomes)
 
 
-def with_pieces(
-    spec: Mapping[str, Any], environment: Mapping[str, Any], folders: Mapping[str, str], *, where: str
-) -> Any:
+def with_pieces(spec: Mapping[str, Any], packages: Mapping[str, str], folders: Mapping[str, str], *, where: str) -> Any:
     """The contents of a spec, with the pieces of its transformers. `where` begins an error. Raises UserError."""
     contents = copy.deepcopy(spec["contents"])
     for part, options in RunSpec(**spec).encoders().items():
@@ -102,7 +112,7 @@ def with_pieces(
         checksum = contents["weights"][part] if part else contents["weights"]
         if PIECES.search(checksum):
             continue
-        check_versions(environment["packages"], where)
+        check_versions(packages, where)
         today = checksum_of(options, folders, where)
         if PIECES.sub("", today) != checksum:
             raise UserError(f"{where}: made with other files of {options['weights']} than are here. Run it again.")
@@ -137,11 +147,12 @@ def _checksum(weights: str, numbers: tuple[tuple[str, Any], ...]) -> str:
     return HfEncoder(weights=weights, **dict(numbers)).checksum
 
 
-def move_head(head: KeptHead, spec: Any, target: RunPaths) -> Path:
+def move_head(head: KeptHead, spec: Spec, target: RunPaths) -> Path:
     """Write the head of a run to its new place; it names the spec and the checksums of its encoders."""
-    weights = spec["contents"]["weights"]
+    weights = (spec.contents or {})["weights"]
     checksums = weights if isinstance(weights, dict) else {"": weights}
-    about: Any = head.about | {"spec": spec, "encoders": head.about["encoders"] | checksums}
+    changes = {"spec": spec, "encoders": head.about.encoders | checksums}
+    about = head.about.model_copy(update=changes)
     return write_head(target.work / HEAD, KeptHead(head.tensors, about))
 
 
@@ -165,9 +176,10 @@ def move_costs(root: Path, folders: Mapping[str, str]) -> list[str]:
             cost = read_json(path, follow_links=False)
             spec = {"suite": "", "task": "", "encoder": cost["encoder"], "size": ""}
             spec |= {"settings": cost["settings"], "contents": cost["contents"]}
-            contents = with_pieces(spec, cost["environment"], folders, where=str(path))
+            contents = with_pieces(spec, cost["environment"]["packages"], folders, where=str(path))
             if contents != cost["contents"]:
-                written = write_cost(root, cost | {"contents": contents})
+                changed = EncoderCost.read(cost | {"contents": contents}, "cost")
+                written = write_cost(root, changed)
                 if written != path:
                     path.unlink()
         except UserError as error:

@@ -18,10 +18,11 @@ import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_record
-from elmo_bench.runner.predict import read_head
+from elmo_bench.runner.heads import read_head
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import Trained, build, fill
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.describe import command_of, label_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
 
@@ -41,21 +42,21 @@ def main() -> int:
 def line(path: Path, root: Path | None) -> str:
     """The table's line for one record. Raises UserError for another task and for a head that is not there."""
     record = read_record(path)
-    spec = RunSpec(**record["spec"])
+    spec = RunSpec.of_record(record)
     if spec.task != "snli":
         raise UserError(f"{path}: a record of task={spec.task}. Give records of task=snli.")
     kept = read_head(path.with_suffix("") / "head.safetensors")
-    trained = untrained(spec, record["seed"], root)
+    trained = untrained(spec, record.seed, root)
     before = sharpness(trained)
     trained.module.head.load_state_dict(kept.tensors)
     after = sharpness(trained)
     numbers = [f"{one:.3f} | {other:.3f}" for one, other in zip(before, after, strict=True)]
-    return f"| {spec.encoder} | {spec.label} | {record['seed']} | {' | '.join(numbers)} |"
+    return f"| {spec.encoder} | {label_of(spec)} | {record.seed} | {' | '.join(numbers)} |"
 
 
 def untrained(spec: RunSpec, seed: int, root: Path | None) -> Trained:
     """The head as the run's seed draws it, with the layers of dev."""
-    _, _, *options = shlex.split(spec.command(seed))
+    _, _, *options = shlex.split(command_of(spec, seed))
     if root is not None:
         options.append(f"data.root={root}")
     config = compose("config", [*options, "trainer.threads=1"])

@@ -26,6 +26,7 @@ from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import train
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.describe import command_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.training.quiet import quiet
 
@@ -91,7 +92,7 @@ def contents(root: Path) -> dict[str, dict[str, Any]]:
 
 def hashes(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """{"contents": by group, "runs": {the run's command: its hash}}."""
-    runs = {run.spec.command(0): run.spec.with_contents(found[group(run.spec)]).hash for run in planned()}
+    runs = {command_of(run.spec, 0): run.spec.with_contents(found[group(run.spec)]).hash for run in planned()}
     return {"contents": found, "runs": runs}
 
 

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,7 @@ def print_parts(tasks: list[str], overrides: list[str], steps: int) -> None:
     columns = {}
     for task in tasks:
         options = [f"task={task}", *overrides]
-        columns[task] = head_parts.profile(lambda options=options: Steps(options, 2 * steps), steps)
+        columns[task] = head_parts.profile(partial(Steps, options, 2 * steps), steps)
         print(f"{task}: {steps} steps", file=sys.stderr, flush=True)
     print(f"| ms a step | {' | '.join(columns)} |")
     print(f"|---|{'---:|' * len(columns)}")

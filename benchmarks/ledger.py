@@ -6,7 +6,6 @@ The records are the committed ones with other learning rates and attempts. The l
 """
 
 import argparse
-import copy
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ import time
 from pathlib import Path
 
 from elmo_bench.ledger import RunPaths, new_attempt, read_all, run_hash
+from elmo_bench.spec.run_spec import changes_of
 
 ROOT = Path(__file__).resolve().parents[1]
 RATE = "task.training.optimizer.lr"
@@ -37,12 +37,16 @@ def make(ledger: Path, count: int) -> None:
     home = ROOT / "results/runs"
     originals = read_all(home).records
     for number in range(count):
-        record = copy.deepcopy(original := originals[number % len(originals)])
-        record["spec"]["settings"][RATE] *= 1 + number // len(originals) / 1000
-        record |= {"attempt": new_attempt(), "hash": run_hash(record["spec"])}
+        original = originals[number % len(originals)]
+        settings = dict(original.spec.settings)
+        settings[RATE] *= 1 + number // len(originals) / 1000
+        spec = original.spec.model_copy(update={"settings": settings})
+        changes = {"attempt": new_attempt(), "spec": spec, "hash": run_hash(spec)}
+        record = original.model_copy(update=changes)
+        record = record.model_copy(update={"changes": changes_of(record)})
         target = RunPaths.of(ledger, record)
         target.folder.mkdir(parents=True, exist_ok=True)
-        target.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        target.record.write_text(json.dumps(record.to_json(), indent=1) + "\n", encoding="utf-8")
         shutil.copyfile(RunPaths.of(home, original).outcomes, target.outcomes)
 
 

@@ -13,6 +13,8 @@ import hashlib
 import os
 import re
 import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -51,8 +53,23 @@ def cache_folder() -> Path:
         ) from None
 
 
+_local = ContextVar("_local", default=False)
+
+
+@contextlib.contextmanager
+def local_files_only() -> Iterator[None]:
+    """In the block, nothing is downloaded, whatever the user allows."""
+    token = _local.set(True)
+    try:
+        yield
+    finally:
+        _local.reset(token)
+
+
 def offline() -> bool:
-    """Whether the user forbids network access."""
+    """Whether the user, or `local_files_only`, forbids network access."""
+    if _local.get():
+        return True
     for name in ("ELMO_BENCH_OFFLINE", "HF_HUB_OFFLINE"):
         if os.environ.get(name, "").lower() in ("1", "true", "yes", "on"):
             return True

@@ -19,6 +19,7 @@ DEEPEST = 100  # levels: a record has 6, and Python's own functions fail at a th
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 )
+_CONTAINERS = {dict, list}
 _PLAIN = (str, int, bool, type(None))
 
 
@@ -85,16 +86,21 @@ def _not_json(error: json.JSONDecodeError, where: str | Path) -> UserError:
     return UserError(f"{at}: not valid JSON ({why})")
 
 
-def _is_deep(value: Any, levels: int = DEEPEST) -> bool:
-    """Whether lists and objects have more than so many levels."""
-    if not levels:
-        return True
-    parts = value.values() if isinstance(value, dict) else value
-    return any(_is_deep(part, levels - 1) for part in parts if _has_parts(part))
+def _is_deep(value: Any) -> bool:
+    """Whether lists and objects have more than DEEPEST levels.
 
-
-def _has_parts(value: Any) -> bool:
-    return isinstance(value, dict | list)
+    Level by level, which is several times faster than by recursion.
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for node in level:
+            parts = node.values() if type(node) is dict else node
+            below += [part for part in parts if type(part) in _CONTAINERS]
+        if not below:
+            return False
+        level = below
+    return True
 
 
 def canonical(value: Any) -> str:

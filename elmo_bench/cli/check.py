@@ -16,8 +16,9 @@ from elmo_bench.cli import parser
 from elmo_bench.cli.inputs import record_in
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES
+from elmo_bench.spec.describe import command_of, label_of
 from elmo_bench.spec.names import metric_of, task_class
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, changes_of
 
 # Beginnings of the lines.
 OK = "ok    "
@@ -159,21 +160,28 @@ def _problems_of(paths: RunPaths) -> list[str]:
 
 def _about(record: Record) -> Iterator[str]:
     """What the record is of, whether it can be made again, and by which code."""
-    spec = RunSpec(**record["spec"])
-    label = f", {spec.label}" if spec.label else ""
+    spec = RunSpec.of_record(record)
+    changed = label_of(spec)
+    label = f", {changed}" if changed else ""
     version = spec.settings.get("task.version", "?")
     protocol = spec.settings.get("protocol", "?")
     yield (
-        f"{OK}record: {spec.task} {spec.encoder}{label}, seed {record['seed']}, "
+        f"{OK}record: {spec.task} {spec.encoder}{label}, seed {record.seed}, "
         f"suite {spec.suite}, size {spec.size}, task version {version}, "
         f"protocol {protocol}; schema and hash agree with its content"
     )
     try:
-        yield f"{OK}made again by: {spec.command(record['seed'])}"
+        yield f"{OK}made again by: {command_of(spec, record.seed)}"
     except UserError as error:
         yield f"{WRONG}this installation cannot make it again: {error}"
-    code = record["environment"]
-    if code["commit"] is None or code["dirty"] is not False:
+    right = changes_of(record)
+    if record.changes is not None and right not in (None, record.changes):
+        yield (
+            f"{WRONG}record.changes: not what its settings change. "
+            "Run elmo-bench merge."
+        )
+    code = record.environment
+    if code.commit is None or code.dirty is not False:
         yield (
             f"{WRONG}the code that made it is not known: "
             "no commit, or uncommitted changes"
@@ -186,7 +194,7 @@ def _outcomes(record: Record, paths: RunPaths) -> str:
     Raises UserError if the outcomes cannot be read.
     """
     ledger.read_outcomes(paths)
-    task = record["spec"]["task"]
+    task = record.spec.task
     if metric_of(task) is None:
         return f"{UNKNOWN}scores: {NOT_HERE.format(task)}"
     return f"{OK}outcomes of the items on dev and test add up to all scores"
@@ -197,8 +205,8 @@ def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:
     predictions = _kept_predictions(paths)
     if predictions is None:
         return f"{OK}no predictions on test were kept"
-    metric: Any = task_class(record["spec"]["task"], "metric")()
-    main_score = record["metric"]
+    metric: Any = task_class(record.spec.task, "metric")()
+    main_score = record.metric
     if main_score != metric.main:
         return f"{WRONG}the main score is {main_score}; here the task has {metric.main}"
     files = [predictions] if gold is None else [gold, predictions]
@@ -209,7 +217,7 @@ def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:
     # Where the official scorer of the task has its main figures.
     figures = scores.get("overall", scores.get("scores", scores))
     scored = figures[main_score]
-    recorded = record["scores"]["test"]["overall"][main_score]
+    recorded = record.scores.test.overall[main_score]
     beginning = WRONG if abs(scored - recorded) > AGREES else OK
     return (
         f"{beginning}predictions on test: score {main_score} {scored:.2f}; "

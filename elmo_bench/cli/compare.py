@@ -110,9 +110,7 @@ def _encoders(options: argparse.Namespace) -> list[str]:
     encoders = list(options.names)
     for name, *changes in options.encoder:
         _check_changes(name, changes)
-        # In the order of `RunSpec.changes`.
-        ordered = sorted(changes, key=lambda change: (change[:5] != "head=", change))
-        encoders.append(", ".join([name, *ordered]))
+        encoders.append(", ".join([name, *sorted(changes)]))
     are_different = len(set(encoders)) == len(encoders)
     if len(encoders) < 2 or not are_different:
         names = " and ".join(encoders) or "no encoder"
@@ -149,7 +147,7 @@ def _check_suite(options: argparse.Namespace, frame: pd.DataFrame) -> None:
         return
     records = read_all(options.ledger).records
     if records:
-        suites = ", ".join(sorted({record["spec"]["suite"] for record in records}))
+        suites = ", ".join(sorted({record.spec.suite for record in records}))
         raise UserError(
             f"--suite {options.suite}: no run in {options.ledger}, which has {suites}"
         )

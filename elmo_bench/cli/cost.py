@@ -67,8 +67,8 @@ def main(arguments: list[str]) -> int:
             costs.append(cost)
             meter.advance()
     print(_table(costs, runs))
-    where = processor(costs[0]["environment"])
-    print(f"\n{where}; {costs[0]['tokens']:,} tokens\nwritten to {options.out}")
+    where = processor(costs[0].environment)
+    print(f"\n{where}; {costs[0].tokens:,} tokens\nwritten to {options.out}")
     return 0
 
 
@@ -147,7 +147,7 @@ def _named(cost: EncoderCost, run: Sequence[str], runs: Sequence[Sequence[str]])
         in_all_runs = all(option in other for other in runs)
         if not in_all_runs and not option.startswith("encoder="):
             different.append(option)
-    return ", ".join([cost["encoder"], *different])
+    return ", ".join([cost.encoder, *different])
 
 
 def _in_own_process(options: Sequence[str]) -> EncoderCost:
@@ -198,7 +198,7 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost
         rates[size].append(rate)
     peak = _peak_memory(setup.device, before)
     contents = frozen.contents.items()
-    return {
+    content = {
         "schema": 2,
         "encoder": spec.encoder,
         "settings": encoder_part(spec.settings),
@@ -206,12 +206,13 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost
         "environment": _environment(setup.device),
         "text": digest([list(sentence) for sentence in sentences])[:12],
         "tokens": sum(map(len, sentences)),
-        "tokens_per_second": {str(size): rates[size] for size in BATCHES},  # type: ignore[typeddict-item]
+        "tokens_per_second": {str(size): rates[size] for size in BATCHES},
         "load_seconds": round(loaded, 3),
         "memory_mib": round(peak / 2**20, 1),
         "parameters": _parameters(frozen, config),
         "created": now(),
     }
+    return EncoderCost.read(content, "cost")
 
 
 def _clock(device: str) -> Callable[[], float]:

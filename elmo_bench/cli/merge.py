@@ -8,6 +8,10 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger.merge import Merged, merge
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.run_spec import changes_of
+
+EPILOG = """Its outcomes and heads are added too. A ledger that is merged into itself
+gets what records of older versions lack: the options that a run changed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -17,7 +21,10 @@ def main(arguments: list[str]) -> int:
     UserError if the ledger does not exist.
     """
     options = _parse(arguments)
-    _check(options.source, options.into)
+    if not options.source.is_dir():
+        raise UserError(
+            f"{options.source}: no such folder. Give the folder of a ledger."
+        )
     merged = _merge(options.source, options.into)
     if not any(vars(merged).values()):
         raise UserError(
@@ -25,9 +32,11 @@ def main(arguments: list[str]) -> int:
             "Give the folder of a ledger, such as results/runs."
         )
     print_problems("merge", [*merged.conflicts, *merged.problems])
+    done = f"{len(merged.added)} records added, {len(merged.present)} were present"
+    if merged.completed:
+        done += f"; what they change was added to {len(merged.completed)}"
     print(
-        f"{options.into}: {len(merged.added)} records added, "
-        f"{len(merged.present)} were present; "
+        f"{options.into}: {done}; "
         f"{len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
     )
     return int(bool(merged.problems or merged.conflicts))
@@ -35,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 def _merge(source: Path, into: Path) -> Merged:
     try:
-        return merge(source, into, metric_of)
+        return merge(source, into, metric_of, changes_of)
     except FileNotFoundError as error:  # a folder that cannot be made, as below /proc
         path = error.filename or into
         raise UserError(
@@ -45,7 +54,7 @@ def _merge(source: Path, into: Path) -> Merged:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    command = parser("merge", "Its outcomes and heads are added too.")
+    command = parser("merge", EPILOG)
     command.add_argument(
         "source",
         type=Path,
@@ -60,13 +69,3 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="ledger to add to (default: %(default)s)",
     )
     return command.parse_args(arguments)
-
-
-def _check(source: Path, into: Path) -> None:
-    """Raise UserError for a ledger that is missing, and for the same one twice."""
-    if not source.is_dir():
-        raise UserError(f"{source}: no such folder. Give the folder of a ledger.")
-    if source.resolve() == into.resolve():
-        raise UserError(
-            f"{source}: the same ledger as --into. Give two different ones."
-        )

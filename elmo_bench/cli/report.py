@@ -104,7 +104,7 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
     check_exists(ledger)
     read = read_all(ledger, metrics=metric_of)
     print_problems("report", read.problems)
-    present = {record["spec"]["suite"] for record in read.records}
+    present = {record.spec.suite for record in read.records}
     if not present and any(ledger.iterdir()):
         raise UserError(
             f"--ledger {ledger}: no run in it. Give the folder of the records."
@@ -116,7 +116,7 @@ def _read(ledger: Path, suites: list[str] | None) -> Ledger:
             f"--suite {' '.join(unknown)}: no run in {ledger}, which has {names}"
         )
     wanted = set(suites or present)
-    records = [record for record in read.records if record["spec"]["suite"] in wanted]
+    records = [record for record in read.records if record.spec.suite in wanted]
     return read._replace(records=records)
 
 

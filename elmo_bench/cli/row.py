@@ -16,6 +16,7 @@ from elmo_bench.reporting.console import LEDGER, fitted
 from elmo_bench.reporting.published import published
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.runner.states import RunState
+from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
 
 NAME = "row"
@@ -59,8 +60,9 @@ def standing(results: Sequence[RunState], ledger: Path) -> Iterator[str]:
     records = [result.record for result in results if result.record is not None]
     by_key: dict[_Key, dict[str, list[Record]]] = {}
     for record in records:
-        spec = RunSpec(**record["spec"])
-        name = f"{spec.encoder}, {spec.label}" if spec.label else spec.encoder
+        spec = RunSpec.of_record(record)
+        label = label_of(spec)
+        name = f"{spec.encoder}, {label}" if label else spec.encoder
         encoders = by_key.setdefault(_key_of(record), {})
         encoders.setdefault(name, []).append(record)
     for key, encoders in by_key.items():
@@ -69,7 +71,7 @@ def standing(results: Sequence[RunState], ledger: Path) -> Iterator[str]:
 
 
 def _key_of(record: Record) -> _Key:
-    spec = RunSpec(**record["spec"])
+    spec = record.spec
     data = (spec.contents or {}).get("data", "")
     return _Key(spec.suite, spec.task, spec.size, data)
 
@@ -83,7 +85,7 @@ def _table(key: _Key, encoders: dict[str, list[Record]]) -> str:
         cells = [str(rank), line.encoder, line.score, str(line.seeds), line.where]
         body.append(cells)
     [first, *_] = encoders.values()
-    metric = first[0]["metric"]
+    metric = first[0].metric
     header = ["", "encoder", f"test {metric}", "seeds", ""]
     words = [False, True, False, False, True]
     return f"{key.task} so far:\n\n{fitted(header, body, words=words)}\n"
@@ -138,6 +140,7 @@ def _seeds_in(ledger: Path, key: _Key, encoder: str) -> set[int]:
     """The seeds of an encoder's default run on these data in a ledger."""
     seeds = set()
     for record in read_all(ledger, (key.suite, key.task, encoder)).records:
-        if _key_of(record) == key and not RunSpec(**record["spec"]).label:
-            seeds.add(record["seed"])
+        is_default = not label_of(RunSpec.of_record(record))
+        if is_default and _key_of(record) == key:
+            seeds.add(record.seed)
     return seeds

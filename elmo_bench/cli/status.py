@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from statistics import fmean
 
 from elmo_bench.base.errors import UserError
@@ -74,19 +75,19 @@ def _options(arguments: argparse.Namespace) -> list[str]:
     return options
 
 
-def _print_missing(states: list[RunState]) -> None:
+def _print_missing(states: Sequence[RunState]) -> None:
     for state in states:
         if state.state == "missing":
             print(state.run.title)
 
 
-def _print_running(states: list[RunState]) -> None:
+def _print_running(states: Sequence[RunState]) -> None:
     for state in states:
         if state.state == "running":
             print(f"\nrunning: {state.run.title}\n  {state.note}")
 
 
-def _summary(states: list[RunState], ledger: LedgerState) -> str:
+def _summary(states: Sequence[RunState], ledger: LedgerState) -> str:
     counts = Counter(state.state for state in states)
     parts = [f"{counts[name]} {name}" for name in STATES if counts[name]]
     done = counts["done"]
@@ -100,7 +101,7 @@ def _summary(states: list[RunState], ledger: LedgerState) -> str:
     return f"{summary}; {time_left(states, ledger)}"
 
 
-def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> str:
+def time_left(runs: Sequence[RunState], ledger: LedgerState, workers: int = 1) -> str:
     """How long the runs that are not done take, on one core and with several workers.
 
     Estimated from the ledger, else from the published runs.
@@ -117,7 +118,7 @@ def time_left(runs: list[RunState], ledger: LedgerState, workers: int = 1) -> st
     return text
 
 
-def _published_seconds(runs: list[RunState]) -> dict[tuple[str, str, str], float]:
+def _published_seconds(runs: Sequence[RunState]) -> dict[tuple[str, str, str], float]:
     """Of the published default runs, by suite, task and encoder.
 
     An encoder of these runs that is not published has the mean of the others.
@@ -136,7 +137,7 @@ def _published_seconds(runs: list[RunState]) -> dict[tuple[str, str, str], float
     return seconds
 
 
-def _any_shortened(runs: list[RunState]) -> bool:
+def _any_shortened(runs: Sequence[RunState]) -> bool:
     """Whether a run that is not done may have a longer run's time as its estimate."""
     options = {*FRACTION, "task.training.epochs"}
     return any(
@@ -146,15 +147,15 @@ def _any_shortened(runs: list[RunState]) -> bool:
     )
 
 
-def _table(states: list[RunState]) -> str:
+def _table(states: Sequence[RunState]) -> str:
     """Runs in each state, by suite, task and encoder."""
     sources: dict[str, set[str]] = defaultdict(set)
     for state in states:
-        sources[state.run.spec.encoder].add(state.run.sources["source"])
+        sources[state.run.spec.encoder].add(state.run.setup.source)
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for state in states:
         spec = state.run.spec
-        source = state.run.sources["source"]
+        source = state.run.setup.source
         encoder = distinct_name(spec.encoder, source, sources[spec.encoder])
         count = counts[spec.suite, spec.task, encoder]
         count[state.state] += 1

@@ -109,7 +109,7 @@ def _problem(error: Exception) -> str:
 
 def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
     """Check the encoders of a yaml: one, several in a stack, or none."""
-    from elmo_bench.runner.contract import check_weights
+    from elmo_bench.runner.contract_parts import check_weights
 
     _, setup = described(f"encoder={name}", *options)
     yield "its yaml is read"
@@ -127,8 +127,9 @@ def _task(name: str, options: Sequence[str]) -> Iterator[str]:
 
     The head can also be built without an encoder.
     """
-    from elmo_bench.runner import contract
-    from elmo_bench.runner.data import build_data, check_splits, read_splits
+    from elmo_bench.runner import contract, contract_parts
+    from elmo_bench.runner.data import build_data, read_splits
+    from elmo_bench.runner.split_checks import check_splits
 
     spec, setup = described(f"task={name}", "encoder=elmo", *options)
     yield "its yaml is read"
@@ -138,7 +139,7 @@ def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     splits = read_splits(data, spec, setup)
     check_splits(splits, f"task={name}")
     again = read_splits(data, spec, setup)
-    yield contract.check_data(data, splits, again)
+    yield contract_parts.check_data(data, splits, again)
     train = _few(splits["train"])
     without = described(f"task={name}", "encoder=none", *options)
     for run in (without, (spec, setup)):
@@ -151,11 +152,11 @@ def _task(name: str, options: Sequence[str]) -> Iterator[str]:
     yield contract.check_batches(trial)
     yield contract.check_gold(trial)
     predicted = trial.predict(trial.others)
-    yield contract.check_metric(trial.metric, trial.others, predicted)
+    yield contract_parts.check_metric(trial.metric, trial.others, predicted)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"predictions{data.ending}"
         files = (data, trial.metric, trial.others, predicted, path)
-        yield contract.check_files(*files)
+        yield contract_parts.check_files(*files)
 
 
 def _few(train: list[Any]) -> list[Any]:

@@ -27,7 +27,7 @@ from elmo_bench.elmo.frozen import (
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_adapter import has_adapter
-from elmo_bench.encoders.hf_files import checksum, files_of, find
+from elmo_bench.encoders.hf_files import PACKAGES, checksum, files_of, find
 from elmo_bench.encoders.hf_model import load_model
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
 from elmo_bench.text.batch import by_length, pools
@@ -57,7 +57,7 @@ class HfEncoder:
     `packages`.
     """
 
-    packages = ("tokenizers", "transformers")
+    packages = PACKAGES
 
     def __init__(
         self,

@@ -7,15 +7,15 @@ it chooses no class and no other file: its numbers alone are given to `peft`.
 
 import warnings
 from pathlib import Path
-from typing import Any
-
-from safetensors.torch import load_file
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import read_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader, reading
+
+if TYPE_CHECKING:  # a finished run is found without torch
+    from torch import Tensor
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
@@ -70,7 +70,7 @@ def merge_adapter(model: Any, folder: Path) -> Any:
 
 
 @reader
-def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, "Tensor"]]:
     """The settings that `peft` needs, and the tensors by their names in the file.
 
     Raises UserError for an adapter that is not LoRA, and for damaged files.
@@ -83,6 +83,8 @@ def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         )
     settings = _settings(folder / CONFIG)
     with reading(path, "the weights of an adapter"):
+        from safetensors.torch import load_file
+
         return settings, load_file(path)
 
 
@@ -105,7 +107,7 @@ def _settings(path: Path) -> dict[str, Any]:
     return settings
 
 
-def _for_network(tensors: dict[str, Tensor], model: Any) -> dict[str, Tensor]:
+def _for_network(tensors: dict[str, "Tensor"], model: Any) -> dict[str, "Tensor"]:
     """The tensors under the names of a network without a head.
 
     An adapter of a model with a head has names such as `bert.encoder…`. A head that was
@@ -121,7 +123,7 @@ def _for_network(tensors: dict[str, Tensor], model: Any) -> dict[str, Tensor]:
     return ours
 
 
-def _check_ranks(settings: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+def _check_ranks(settings: dict[str, Any], tensors: dict[str, "Tensor"]) -> None:
     """Raises ValueError for ranks that the file does not hold: they take memory."""
     ranks = {int(settings.get("r", 0)), *settings.get("rank_pattern", {}).values()}
     largest = max((min(tensor.shape) for tensor in tensors.values()), default=0)

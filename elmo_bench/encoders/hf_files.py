@@ -42,6 +42,8 @@ PICKLED = (
 NAMING = ("tokenizer_config.json", "special_tokens_map.json")
 SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
 PUBLISHED: dict[str, Any] = TABLE["transformers"]  # they do not ship
+# On whose versions the pieces of words depend.
+PACKAGES = ("tokenizers", "transformers")
 # Of models that a record may name, since no path is opened for them.
 NAMES = (*SHIPPED, *PUBLISHED)
 

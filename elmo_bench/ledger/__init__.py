@@ -1,14 +1,35 @@
-"""The ledger: the folder of records. Its schema, its files, its locks. Imports nothing of ours but `base`."""
+"""The ledger: the folder of records. Its schema, its files, its locks.
+
+Imports nothing of ours but `base`.
+"""
 
 from elmo_bench.base.machine import environment
 from elmo_bench.base.metric import TYPE
-from elmo_bench.ledger.outcomes import CLUSTER, PAIRS, digest_of, joined, of_split, slices_of, types_of
-from elmo_bench.ledger.paths import HeldElsewhere, RunPaths, check_exists, holder_of, list_runs, new_attempt, run_lock
+from elmo_bench.ledger.checks import check_record, record_of
+from elmo_bench.ledger.copies import Copies
+from elmo_bench.ledger.locks import (
+    HeldElsewhere,
+    Holder,
+    holder_of,
+    new_attempt,
+    run_lock,
+)
+from elmo_bench.ledger.outcomes import (
+    CLUSTER,
+    PAIRS,
+    digest_of,
+    joined,
+    of_split,
+    slices_of,
+    types_of,
+)
+from elmo_bench.ledger.paths import RunPaths, check_exists, list_runs
 from elmo_bench.ledger.record import (
     SCHEMA,
+    SCORED,
     Record,
+    Scores,
     Spec,
-    check_record,
     minutes_of,
     now,
     run_hash,
@@ -23,5 +44,6 @@ from elmo_bench.ledger.store import (
     read_outcomes,
     read_record,
     read_record_at,
+    rewrite_record,
     write_record,
 )

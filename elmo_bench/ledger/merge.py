@@ -2,19 +2,38 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
-from elmo_bench.ledger.paths import RunPaths, list_runs, run_lock
-from elmo_bench.ledger.record import Copies
-from elmo_bench.ledger.store import Metrics, read_all, read_outcomes, read_record_at, write_record
+from elmo_bench.ledger.copies import Copies
+from elmo_bench.ledger.locks import run_lock
+from elmo_bench.ledger.paths import RunPaths, list_runs
+from elmo_bench.ledger.record import Record
+from elmo_bench.ledger.store import (
+    Metrics,
+    read_all,
+    read_outcomes,
+    read_record_at,
+    rewrite_record,
+    write_record,
+)
 
-# What a run leaves in its work folder: see `record` (runner/run.py) and training/loggers.py.
-KEPT = ("head.safetensors", "dev.predictions.*", "test.predictions.*",
-        "log/metrics.csv", "log/hparams.yaml", "log/events.out.tfevents.*")  # fmt: skip
+# What a run leaves in its work folder: see `record` (runner/run.py) and
+# training/loggers.py.
+KEPT = (
+    "head.safetensors",
+    "dev.predictions.*",
+    "test.predictions.*",
+    "log/metrics.csv",
+    "log/hparams.yaml",
+    "log/events.out.tfevents.*",
+)
+# The changes of a record's run from the default run; None if its task or encoder is not
+# installed (`spec.run_spec.changes_of`).
+Changes = Callable[[Record], dict[str, str] | None]
 
 
 @dataclass
@@ -22,20 +41,30 @@ class Merged:
     """What `merge` did. A conflict or problem is one line."""
 
     added: list[RunPaths] = field(default_factory=list)
-    present: list[RunPaths] = field(default_factory=list)  # with the same scores and outcomes
-    conflicts: list[str] = field(default_factory=list)  # the same run with different scores: ours stays
-    problems: list[str] = field(default_factory=list)  # damaged, wrong, held by another process, or a link: skipped
+    # With the same scores and outcomes.
+    present: list[RunPaths] = field(default_factory=list)
+    # Of these, the ones whose `changes` were added or corrected.
+    completed: list[RunPaths] = field(default_factory=list)
+    # The same run with different scores: ours stays.
+    conflicts: list[str] = field(default_factory=list)
+    # Damaged, wrong, held by another process, or a link: skipped.
+    problems: list[str] = field(default_factory=list)
 
 
-def merge(source: Path, into: Path, metrics: Metrics) -> Merged:
-    """Add the runs of the ledger `source` to the ledger `into`: records, outcomes, and the files of KEPT.
+def merge(source: Path, into: Path, metrics: Metrics, changes: Changes) -> Merged:
+    """Add the runs of the ledger `source` to the ledger `into`.
+
+    Records, outcomes and the files of KEPT are added. In both ledgers' runs of `into`,
+    the `changes` of a record become what its settings say: records of older commits
+    lack them, and nobody's word is taken for them. `source` may be `into`.
 
     metrics: see `read_all`. Raises UserError if `into` cannot be written.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
     copies = Copies()
-    read_all(into, metrics=metrics, copies=copies)
+    if source.resolve() != into.resolve():
+        read_all(into, metrics=metrics, copies=copies)
     if runs:
         with disk_errors(into):
             into.mkdir(parents=True, exist_ok=True)
@@ -43,32 +72,63 @@ def merge(source: Path, into: Path, metrics: Metrics) -> Merged:
             raise UserError(f"{into}: cannot be written")
     for run, names in runs.items():
         ours = RunPaths(into, run.suite, run.task, run.encoder, run.hash, run.seed)
+        if run.record.name not in names:
+            continue
         try:
-            if run.record.name in names:
-                with run_lock(ours):
-                    _merge_record(run, ours, merged, copies, metrics)
+            with run_lock(ours):
+                record = read_record_at(run, copies, metrics=metrics)
+                _add(run, ours, record, merged, metrics)
+                _complete(ours, merged, changes)
         except UserError as error:
             merged.problems.append(str(error))
     return merged
 
 
-def _merge_record(theirs: RunPaths, ours: RunPaths, merged: Merged, copies: Copies, metrics: Metrics) -> None:
-    record, outcomes = read_record_at(theirs, copies, metrics=metrics), read_outcomes(theirs)
-    if ours.record.exists():
-        kept: Any = read_record_at(ours, metrics=metrics)
-        if other := next((key for key in ("scores", "outcomes") if record[key] != kept[key]), ""):  # type: ignore[literal-required]
-            merged.conflicts.append(f"{theirs.record}: other {other} than {ours.record}, which is kept")
-        else:
-            merged.present.append(ours)
+def _add(
+    theirs: RunPaths, ours: RunPaths, record: Record, merged: Merged, metrics: Metrics
+) -> None:
+    """Add a record, unless it is here already."""
+    outcomes = read_outcomes(theirs)
+    if not ours.record.exists():
+        _copy_files(theirs, ours)
+        write_record(ours, record, outcomes)
+        merged.added.append(ours)
         return
-    for path in _kept(theirs):
-        with path.open("rb") as source, atomic_write(ours.work / path.relative_to(theirs.work)) as file:
-            shutil.copyfileobj(source, file)
-    write_record(ours, record, outcomes)
-    merged.added.append(ours)
+    present = read_record_at(ours, metrics=metrics)
+    differs = [
+        key
+        for key in ("scores", "outcomes")
+        if getattr(record, key) != getattr(present, key)
+    ]
+    if differs:
+        merged.conflicts.append(
+            f"{theirs.record}: other {differs[0]} than {ours.record}, which is kept"
+        )
+    else:
+        merged.present.append(ours)
 
 
-def _kept(run: RunPaths) -> list[Path]:
-    """The files of KEPT in the run's work folder that are no links: nothing else of a foreign folder is copied."""
-    found = [] if run.work.is_symlink() else sorted(path for name in KEPT for path in run.work.glob(name))
-    return [path for path in found if path.is_file() and not path.is_symlink() and not path.parent.is_symlink()]
+def _complete(run: RunPaths, merged: Merged, changes: Changes) -> None:
+    """Let the `changes` of a record be what its settings say."""
+    record = read_record_at(run)
+    right = changes(record)
+    if right is None or record.changes == right:
+        return
+    rewrite_record(run, record.model_copy(update={"changes": right}))
+    merged.completed.append(run)
+
+
+def _copy_files(theirs: RunPaths, ours: RunPaths) -> None:
+    """Copy the files of KEPT.
+
+    Nothing else of a foreign folder is copied, and no link.
+    """
+    if theirs.work.is_symlink():
+        return
+    for name in KEPT:
+        for path in sorted(theirs.work.glob(name)):
+            if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+                continue
+            target = ours.work / path.relative_to(theirs.work)
+            with path.open("rb") as source, atomic_write(target) as file:
+                shutil.copyfileobj(source, file)

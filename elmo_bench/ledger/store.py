@@ -1,10 +1,13 @@
-"""Reading and writing the ledger: a file is written atomically, and a record implies its outcomes."""
+"""Reading and writing the ledger: a file is written atomically, and a record implies
+its outcomes."""
 
 import io
 import json
 import os
+import struct
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,16 +18,33 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.metric import Counting
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.outcomes import check_figures, check_stored, compact, digest_of, of_split
-from elmo_bench.ledger.paths import Holder, RunPaths, holder_of, list_runs
-from elmo_bench.ledger.record import SCHEMA, Copies, Record, check_record
+from elmo_bench.ledger.checks import check_record, record_of
+from elmo_bench.ledger.copies import Copies
+from elmo_bench.ledger.locks import Holder, holder_of
+from elmo_bench.ledger.outcomes import (
+    check_figures,
+    check_stored,
+    compact,
+    digest_of,
+    of_split,
+)
+from elmo_bench.ledger.paths import RunPaths, list_runs
+from elmo_bench.ledger.record import (
+    SCHEMA,
+    SCORED,
+    Record,
+)
 
-MAX_OUTCOME_BYTES = 2**20
+MAX_OUTCOME_BYTES = 2**23  # a million items of 300 types take 4 MiB
 MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 MAX_RECORD_BYTES = 2**24
+AGAIN = "Run again with overwrite=true."
+_HEADER = struct.Struct(
+    "<8sH"
+)  # of an .npy file: magic and version, length of the rest
 
-
-Metrics = Callable[[str], Counting | None]  # by task; None if it is not installed (`spec.names.metric_of`)
+# By task; None if it is not installed (`spec.names.metric_of`).
+Metrics = Callable[[str], Counting | None]
 
 
 class Ledger(NamedTuple):
@@ -36,93 +56,150 @@ class Ledger(NamedTuple):
 
 @reader
 def read_all(
-    root: Path, within: Sequence[str] = (), *, metrics: Metrics | None = None, copies: Copies | None = None
+    root: Path,
+    within: Sequence[str] = (),
+    *,
+    metrics: Metrics | None = None,
+    copies: Copies | None = None,
 ) -> Ledger:
-    """Every record of a ledger, or of this suite, task and encoder of it, each read once and checked in full.
+    """Every record of a ledger, each read once and checked in full.
 
-    They are sorted by suite, task, encoder, hash and seed. A folder that does not exist has none. A file that is
-    damaged, of another version, in the wrong place, a copy of another run or a link is skipped and named in `problems`.
-    metrics: so is a record whose scores do not follow from its outcomes (`read_record_at`); takes milliseconds for
-    each. Whoever shows scores gives them. copies: gets to know all records.
+    within: only of this suite, task and encoder. They are sorted by suite, task,
+    encoder, hash and seed. A folder that does not exist has none. A file that is
+    damaged, of another version, in the wrong place, a copy of another run or a link is
+    skipped and named in `problems`.
+    metrics: so is a record whose scores do not follow from its outcomes
+    (`read_record_at`); takes milliseconds for each. Whoever shows scores gives them.
+    copies: gets to know all records.
     """
-    metrics = metrics and cache(metrics)
+    if metrics is not None:
+        metrics = cache(metrics)
+    if copies is None:
+        copies = Copies()
     runs, problems = list_runs(root, within)
-    ledger, copies = Ledger([], problems), copies or Copies()
+    ledger = Ledger([], problems)
     for run, names in runs.items():
+        if f"seed{run.seed}.json" not in names:  # faster than run.record.name
+            continue
         try:
-            if f"seed{run.seed}.json" in names:  # faster than run.record.name
-                ledger.records.append(read_record_at(run, copies, metrics=metrics))
+            ledger.records.append(read_record_at(run, copies, metrics=metrics))
         except UserError as error:
             problems.append(str(error))
     return ledger
 
 
 def read_holders(root: Path, within: Sequence[str] = ()) -> list[Holder]:
-    """Who works now on the runs of a ledger, or of this suite, task and encoder of it."""
+    """Who works now on the runs of a ledger.
+
+    within: only of this suite, task and encoder.
+    """
     runs, _ = list_runs(root, within)
-    locked = (holder_of(run) for run, names in runs.items() if f"seed{run.seed}.lock" in names)
-    return [holder for holder in locked if holder]
+    holders = []
+    for run, names in runs.items():
+        if f"seed{run.seed}.lock" in names:
+            holder = holder_of(run)
+            if holder is not None:
+                holders.append(holder)
+    return holders
 
 
 @reader
 def read_record(path: Path) -> Record:
-    """The record in this file. Raises UserError if it is damaged, of another version, or a link."""
+    """The record in this file.
+
+    Raises UserError if it is damaged, of another version, or a link.
+    """
     if not os.path.lexists(path):
-        raise UserError(f"{path}: no such file. Give one of a ledger: suite/task/encoder/hash/seed<k>.json.")
+        raise UserError(
+            f"{path}: no such file. "
+            "Give one of a ledger: suite/task/encoder/hash/seed<k>.json."
+        )
     try:
         content = read_json(path, max_bytes=MAX_RECORD_BYTES, follow_links=False)
     except UserError as error:
-        raise UserError(f"{error}. Run again with overwrite=true.") from None
+        raise UserError(f"{error}. {AGAIN}") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is int and schema != SCHEMA:
-        raise UserError(f"{path}: of another version (schema {schema}, this one reads {SCHEMA}). Run again, or update.")
+        raise UserError(
+            f"{path}: of another version (schema {schema}, this one reads {SCHEMA}). "
+            "Run again, or update."
+        )
     try:
-        check_record(content)
+        return record_of(content)
     except UserError as error:
-        raise UserError(f"{path}: damaged ({error}). Run again with overwrite=true.") from None
-    return content
+        raise UserError(f"{path}: damaged ({error}). {AGAIN}") from None
 
 
 @reader
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
-    """The per-example outcomes of a record. Raises UserError if they are missing or damaged."""
-    with reading(paths.outcomes, "the outcomes of a run", "Run again with overwrite=true."):
+    """The outcomes of a record. Raises UserError if they are missing or damaged."""
+    with reading(paths.outcomes, "the outcomes of a run", AGAIN):
         outcomes = _unpack(paths.outcomes)
         check_stored(outcomes)
     return outcomes
 
 
-def write_record(paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]) -> None:
-    """Write outcomes (whole numbers from 0, or booleans; at most 1 MiB compressed), then the record.
+def write_record(
+    paths: RunPaths, record: Record, outcomes: Mapping[str, np.ndarray]
+) -> None:
+    """Write outcomes (whole numbers from 0, or booleans), then the record.
 
-    Raises UserError for a record that breaks the schema, for a link and for a full disk; the earlier files are then
-    unchanged.
+    Raises UserError for a record that does not agree with itself, for outcomes of more
+    than MAX_OUTCOME_BYTES when compressed, for a link and for a full disk; the earlier
+    files are then unchanged.
     """
     check_record(record)
-    if record["outcomes"] != digest_of(outcomes):
-        raise UserError(f"{paths.record}: its outcomes are not those that it was made with. Run it again.")
+    if record.outcomes != digest_of(outcomes):
+        raise UserError(
+            f"{paths.record}: its outcomes are not the ones that it was made with. "
+            "Run it again."
+        )
     paths.refuse_links()
     packed = _pack(paths.outcomes, outcomes)
-    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-    with atomic_write(paths.record) as record_file, atomic_write(paths.outcomes) as outcomes_file:
-        for file, content in ((record_file, text.encode("utf-8", "backslashreplace")), (outcomes_file, packed)):
+    with (
+        atomic_write(paths.record) as record_file,
+        atomic_write(paths.outcomes) as outcomes_file,
+    ):
+        for file, content in ((record_file, _text(record)), (outcomes_file, packed)):
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())  # a full disk shows before anything is replaced
-        paths.record.unlink(missing_ok=True)  # a kill from here on leaves no record, so that the run is made again
+            # A full disk shows before anything is replaced.
+            os.fsync(file.fileno())
+        # A kill from here on leaves no record, so that the run is made again.
+        paths.record.unlink(missing_ok=True)
 
 
-def read_record_at(run: RunPaths, copies: Copies | None = None, *, metrics: Metrics | None = None) -> Record:
-    """As `read_record`, and also raises UserError if the record belongs elsewhere, or is a copy of one read before.
+def rewrite_record(paths: RunPaths, record: Record) -> None:
+    """Replace a record by one with the same outcomes, atomically. Raises UserError."""
+    check_record(record)
+    paths.refuse_links()
+    with atomic_write(paths.record) as file:
+        file.write(_text(record))
 
-    metrics: and if its task is installed and its figures do not follow from its outcomes. If the task is not installed,
-    nothing here knows its figures: tables mark them as not checked.
+
+def _text(record: Record) -> bytes:
+    """The content of a record's file; the same record gives the same bytes."""
+    text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")
+
+
+def read_record_at(
+    run: RunPaths, copies: Copies | None = None, *, metrics: Metrics | None = None
+) -> Record:
+    """As `read_record`, and also raises UserError if the record belongs elsewhere, or
+    is a copy of one read before.
+
+    metrics: and if its task is installed and its figures do not follow from its
+    outcomes. If the task is not installed, nothing here knows its figures: tables mark
+    them as not checked.
     """
     record = read_record(run.record)
-    if (right := RunPaths.of(run.ledger, record)) != run:
+    right = RunPaths.of(run.ledger, record)
+    if right != run:
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
     try:
-        if metrics and (metric := metrics(run.task)):
+        metric = metrics(run.task) if metrics is not None else None
+        if metric is not None:
             check_scores(record, run, metric)
         if copies is not None:
             copies.check(record)
@@ -132,48 +209,84 @@ def read_record_at(run: RunPaths, copies: Copies | None = None, *, metrics: Metr
 
 
 def check_scores(record: Record, run: RunPaths, metric: Counting) -> None:
-    """Raise UserError unless the figures of a record follow from its outcomes by the metric of its task."""
-    for key, called, name in (("metric", "main score", metric.main), ("formula", "formula", metric.formula)):
-        if (written := record[key]) != name:  # type: ignore[literal-required]
-            said = f"record.{key}: {written!r:.60} is not the {called} of {run.task}, which is {name}"
-            raise UserError(f"{said}. Run again with overwrite=true, or use the version that made it.")
+    """Raise UserError unless the figures of a record follow from its outcomes by the
+    metric of its task."""
+    _check_name(run, "metric", "main score", record.metric, metric.main)
+    _check_name(run, "formula", "formula", record.formula, metric.formula)
     outcomes = read_outcomes(run)
-    if record["outcomes"] != digest_of(outcomes):
+    if record.outcomes != digest_of(outcomes):
         raise UserError(f"{run.outcomes.name} is not of this record")
-    check_figures(outcomes, metric, record["scores"])
-    for split in ("dev", "test"):
+    check_figures(outcomes, metric, record.scores)
+    for split in SCORED:
         items = len(next(iter(of_split(outcomes, split).values())))
-        if items != (counted := record["data"]["counts"][split]):  # type: ignore[literal-required]
-            raise UserError(f"outcomes on {split}: of {items:,} items; record.data.counts has {counted:,}")
+        count = record.data.counts.of(split)
+        if items != count:
+            raise UserError(
+                f"outcomes on {split}: of {items:,} items; "
+                f"record.data.counts has {count:,}"
+            )
+
+
+def _check_name(run: RunPaths, key: str, what: str, name: str, right: str) -> None:
+    if name != right:
+        raise UserError(
+            f"record.{key}: {name!r:.60} is not the {what} of {run.task}, which is "
+            f"{right}. {AGAIN[:-1]}, or use the version that made it."
+        )
 
 
 def _unpack(path: Path) -> dict[str, np.ndarray]:
     """Arrays of whole numbers. Raises ValueError, or what numpy raises."""
     if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
         raise ValueError(f"a link, or larger than {MAX_OUTCOME_BYTES:,} bytes")
-    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
-        if sum(entry.file_size for entry in arrays.zip.infolist()) > MAX_UNPACKED_BYTES:
-            raise ValueError(f"unpacked, it is larger than {MAX_UNPACKED_BYTES:,} bytes")
-        unpacked = dict(arrays)
-    if any(array.ndim != 1 or array.dtype.kind not in "bui" for array in unpacked.values()):
-        raise ValueError("an array does not have a whole number for each example")
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
+            raise ValueError(
+                f"unpacked, it is larger than {MAX_UNPACKED_BYTES:,} bytes"
+            )
+        unpacked = {}
+        for entry in entries:
+            name = entry.filename.removesuffix(".npy")
+            unpacked[name] = _array(archive.read(entry))
     return unpacked
+
+
+def _array(content: bytes) -> np.ndarray:
+    """The whole numbers of an .npy file of version 1.
+
+    Several times faster than `np.load`, which parses each header anew. Raises
+    ValueError.
+    """
+    if content[: _HEADER.size - 2] != np.lib.format.magic(1, 0):
+        raise ValueError("not an array of version 1")
+    _, length = _HEADER.unpack_from(content)
+    start = _HEADER.size + length
+    count, dtype = _shape(content[:start])
+    array = np.frombuffer(content, dtype, offset=start)
+    if len(array) != count:
+        raise ValueError(f"{len(array):,} numbers, expected {count:,}")
+    return array
+
+
+@lru_cache(maxsize=10_000)
+def _shape(head: bytes) -> tuple[int, np.dtype]:
+    """How many numbers of which type there are, from the start of an .npy file."""
+    file = io.BytesIO(head)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    if len(shape) != 1 or dtype.kind not in "bui":
+        raise ValueError("an array does not have a whole number for each example")
+    return shape[0], dtype
 
 
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
     """The arrays, compressed; the same arrays give the same bytes."""
-    packed = _compressed(outcomes)
-    if len(packed) > MAX_OUTCOME_BYTES:
-        raise UserError(f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. Keep fewer figures per example.")
-    return packed
-
-
-def packed_size(outcomes: Mapping[str, np.ndarray]) -> int:
-    """The bytes of a file of outcomes, of which a record has at most MAX_OUTCOME_BYTES."""
-    return len(_compressed(outcomes))
-
-
-def _compressed(outcomes: Mapping[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
+    if buffer.tell() > MAX_OUTCOME_BYTES:
+        raise UserError(
+            f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. "
+            "Keep fewer figures per example."
+        )
     return buffer.getvalue()

@@ -30,7 +30,8 @@ def dropout(x: Tensor, rate: float) -> Tensor:
     bits = torch.empty(draws, dtype=torch.int64).random_(-(2**63), None)
     numbers = bits.view(torch.int16)[:features]
     mask = numbers <= LOWEST + remaining - 1
-    factors = mask.to(x.dtype).mul_(VALUES / remaining)
+    # Torch converts bytes three times as fast as booleans.
+    factors = mask.view(torch.uint8).to(x.dtype).mul_(VALUES / remaining)
     return x * factors.view(x.shape)
 
 

@@ -5,8 +5,10 @@ from math import nan
 from typing import Any, NamedTuple
 
 from elmo_bench.base.metric import measure
-from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
+from elmo_bench.ledger import Record, RunPaths, Scores, minutes_of, score_of
+from elmo_bench.ledger.record import Environment, MixWeights
 from elmo_bench.spec.budget import converged
+from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import DRAWN, RunSpec
 from elmo_bench.spec.task_files import of_system
@@ -70,22 +72,21 @@ class Run(NamedTuple):
     spec: RunSpec
     paths: RunPaths
     attempt: str
-    scores: dict[str, Any]
+    scores: Scores
     curve: list[float]  # dev score by epoch
     steps: list[int]  # by epoch
-    mixes: dict[str, Any]  # weights of the layers at the best epoch, by place
+    mixes: dict[str, MixWeights]  # weights of the layers at the best epoch, by place
     notes: list[str]  # on the data
-    environment: dict[str, Any]
+    environment: Environment
 
 
 def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
-    counts, cost, where = (
-        record["data"]["counts"],
-        record["cost"],
-        record["environment"],
-    )
-    test_scores = record["scores"]["test"]["overall"]
-    epochs, weights = record["epochs"], record["layer_weights"]
+    counts = record.data.counts
+    cost = record.cost
+    where = record.environment
+    test_scores = record.scores.test.overall
+    best = record.epochs.best
+    weights = record.layer_weights
     version = (
         f"{spec.settings.get('task.version', '')}, protocol {spec.settings.get('protocol', '')}"
     )
@@ -99,56 +100,56 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         task=spec.task,
         encoder=spec.encoder,
         size=spec.size,
-        hash=record["hash"],
-        seed=record["seed"],
-        label=spec.label,
-        metric=record["metric"],
+        hash=record.hash,
+        seed=record.seed,
+        label=label_of(spec),
+        metric=record.metric,
         dev=score_of(record, "dev"),
         test=score_of(record, "test"),
-        epochs=epochs["run"],
-        best_epoch=epochs["best"],
+        epochs=record.epochs.run,
+        best_epoch=best,
         converged=converged(record),
-        train=counts["train"],
-        dev_items=counts["dev"],
-        test_items=counts["test"],
-        minutes=cost["seconds"] / 60,
-        cpu_seconds=cost["cpu_seconds"],
-        tokens_per_second=cost["tokens_per_second"],
-        peak_memory_mib=cost["peak_memory_mib"],
-        trainable=record["parameters"]["trainable"],
-        frozen=record["parameters"]["frozen"],
+        train=counts.train,
+        dev_items=counts.dev,
+        test_items=counts.test,
+        minutes=cost.seconds / 60,
+        cpu_seconds=cost.cpu_seconds,
+        tokens_per_second=cost.tokens_per_second,
+        peak_memory_mib=cost.peak_memory_mib,
+        trainable=record.parameters.trainable,
+        frozen=record.parameters.frozen,
         task_version=spec.settings.get("task.version"),
         protocol=spec.protocol,
         data=data,
-        cpu=where["cpu"],
-        device=where["device"],
-        threads=where["threads"],
-        precision=where["precision"],
-        commit=where["commit"],
-        torch=where["packages"].get("torch"),
-        created=record["created"],
+        cpu=where.cpu,
+        device=where.device,
+        threads=where.threads,
+        precision=where.precision,
+        commit=where.commit,
+        torch=where.packages.get("torch"),
+        created=record.created,
         version=version,
         fraction=options,
         labels=labels,
         basis=f"{home}/{options}",
         home=home,
-        anchor="-".join(["run", spec.suite, spec.task, spec.encoder, record["hash"]]),
+        anchor="-".join(["run", spec.suite, spec.task, spec.encoder, record.hash]),
         drawn=not DRAWN.isdisjoint(fraction),
         encoder_label="",  # `_name_encoders` fills in both
         run_label="",
         variation=_spelled(variation_of(spec)),
-        measure=measure(record["metric"], test_scores),
+        measure=measure(record.metric, test_scores),
         macro_f1=test_scores.get("macro_f1", nan),
         work_minutes=minutes_of(record),
         spec=spec,
         paths=paths,
-        attempt=record["attempt"],
-        scores=dict(record["scores"]),
-        curve=record["curves"]["dev"],
-        steps=record["curves"]["steps"],
-        mixes=dict(weights[epochs["best"] - 1]) if weights else {},
-        notes=record["data"]["notes"],
-        environment=dict(where),
+        attempt=record.attempt,
+        scores=record.scores,
+        curve=record.curves.dev,
+        steps=record.curves.steps,
+        mixes=weights[best - 1] if weights else {},
+        notes=record.data.notes,
+        environment=where,
     )
 
 

@@ -24,6 +24,7 @@ from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.budget import learned
 from elmo_bench.spec.config import LEDGER, choices
+from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR, floor_of
 
@@ -141,11 +142,11 @@ def fitted(
 def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     main, dev, test = (
-        record["metric"],
+        record.metric,
         score_of(record, "dev"),
         score_of(record, "test"),
     )
-    main = measure(main, record["scores"]["test"]["overall"])
+    main = measure(main, record.scores.test.overall)
     if not learned(record):
         state += ", but the head learned nothing"
     return f"{state}: dev {main} {dev:.2f}, test {main} {test:.2f}  {RunPaths.of(ledger, record).record}"
@@ -153,9 +154,9 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
 
 def already(record: Record, *more: str) -> str:
     """The state of a run that was in the ledger, and what else is to be said of it."""
-    code = record["environment"].get("code", {})
+    code = record.environment.code
     states = ["already in the ledger", *more]
-    if code and code != RunSpec(**record["spec"]).code:
+    if code and code != RunSpec.of_record(record).code:
         states.append("with other code than its folder has now")
     return f"{', '.join(states)} (overwrite=true runs it again)"
 
@@ -173,8 +174,7 @@ def ending(
     floor: the record that it is compared with, on data of the user's own. made: whether this command trained it;
     otherwise nothing is said of reproducing. options: of the run, as they were given. ledger: for the commands in it.
     """
-    spec = record["spec"]
-    took = f"{record['cost']['seconds'] / 60:.1f} minutes; {record['parameters']['trainable']:,} numbers were trained"
+    took = f"{record.cost.seconds / 60:.1f} minutes; {record.parameters.trainable:,} numbers were trained"
     yield f"{_best(record)}; {took}"
     if not learned(record):
         yield (
@@ -182,16 +182,16 @@ def ending(
             "Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
         )
     score = score_of(record, "test")
-    if (row := published().get(record["hash"])) and made:
-        said = verdict(score, record["seed"], processor(record["environment"]), row)
-        yield f"published: test {record['metric']} {_spread(row)}. This run: {said}."
-    default = not RunSpec(**spec).label  # which a run without a default run has, too
+    if (row := published().get(record.hash)) and made:
+        said = verdict(score, record.seed, processor(record.environment), row)
+        yield f"published: test {record.metric} {_spread(row)}. This run: {said}."
+    default = not label_of(RunSpec.of_record(record))  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
     if floor is not None:
         least = score_of(floor, "test")
-        name = floor["spec"]["encoder"]
-        yield f"gain over the floor {name}, {least:.2f}: {score - least:+.2f} (a single seed; no test)"
+        gain = f"{score - least:+.2f} (a single seed; no test)"
+        yield f"gain over the floor {floor.spec.encoder}, {least:.2f}: {gain}"
     there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     last = ["report", *there], "tables and a page from all runs that are done"
     yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
@@ -199,9 +199,8 @@ def ending(
 
 def _best(record: Record) -> str:
     """Which epoch was chosen and why the run ended; of a floor, which regularisation."""
-    settings, epochs = record["spec"]["settings"], record["epochs"]
-    best, run = epochs["best"], epochs["run"]
-    if RunSpec(**record["spec"]).head == FLOOR:
+    settings, best, run = record.spec.settings, record.epochs.best, record.epochs.run
+    if RunSpec.of_record(record).head == FLOOR:
         c = settings["task.head.c"] * settings["task.head.factor"] ** (best - 1)
         return f"best C on dev: {c:g}, number {best} of {run}"
     return f"best epoch on dev: {best} of {run} ({_why_ended(record)})"
@@ -209,9 +208,9 @@ def _best(record: Record) -> str:
 
 def _why_ended(record: Record) -> str:
     """Why training ended, and whether it had fewer epochs than the default run may have."""
-    spec = RunSpec(**record["spec"])
+    spec = RunSpec.of_record(record)
     most = spec.settings.get("task.training.epochs")
-    if record["epochs"]["run"] != most:
+    if record.epochs.run != most:
         return f"then no better dev score; at most {most}"
     usual = (spec.usual or {}).get("task.training.epochs", most)
     if most < usual:
@@ -243,20 +242,20 @@ def _spread(row: Published) -> str:
 
 def _baseline(record: Record) -> Published | None:
     """The published default run of the baseline on the same data; None for the baseline itself."""
-    spec = record["spec"]
+    spec = record.spec
     wanted = (
-        spec["task"],
+        spec.task,
         BASELINE,
-        spec["size"],
+        spec.size,
         "",
-        (spec["contents"] or {}).get("data"),
+        (spec.contents or {}).get("data"),
     )
     fits = (
         row
         for row in published().values()
         if (row.task, row.encoder, row.size, row.label, row.data) == wanted
     )
-    return None if spec["encoder"] == BASELINE else next(fits, None)
+    return None if spec.encoder == BASELINE else next(fits, None)
 
 
 def _next(
@@ -267,27 +266,29 @@ def _next(
     options: Sequence[str],
 ) -> list[tuple[list[str], str]]:
     """(a command, what it is for), after a default run; none for an encoder that a folder or a repository names."""
-    spec: Mapping[str, object] = record["spec"]
-    if spec["encoder"] not in choices("encoder") or any(
+    spec = record.spec
+    if spec.encoder not in choices("encoder") or any(
         each.startswith("experiment=") for each in options
     ):
         return []
-    floor = floor_of(str(spec["task"]))
-    is_reference = spec["encoder"] in (BASELINE, floor)
-    pair = [BASELINE, "elmo" if is_reference else str(spec["encoder"])]
+    floor = floor_of(spec.task)
+    is_reference = spec.encoder in (BASELINE, floor)
+    pair = [BASELINE, "elmo" if is_reference else spec.encoder]
     where = [
         each
         for each in options
         if re.split(r"[.=]", each)[0] not in ("encoder", "seed", "overwrite")
     ]
     if not any(option.startswith("task=") for option in options):
-        where.insert(0, f"task={spec['task']}")
+        where.insert(0, f"task={spec.task}")
     seeds = ",".join(map(str, range(SEEDS)))
     sweep = ["sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"]
     minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0
-    count = 2 * SEEDS + (floor is not None)  # a sweep makes the floor too
+    count = 2 * SEEDS
+    if floor is not None:
+        count += 1  # a sweep makes the floor too
     runs = f"{count} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
-    own = [] if spec["suite"] == "open" else ["--suite", str(spec["suite"])]
+    own = [] if spec.suite == "open" else ["--suite", spec.suite]
     own += ["--ledger", str(ledger)] if ledger != LEDGER else []
     return [
         (sweep, runs),

@@ -24,7 +24,7 @@ def cost_columns(costs: Sequence[EncoderCost | None]) -> pd.DataFrame:
 
 
 def _columns(cost: EncoderCost) -> dict[str, Any]:
-    rates: Mapping[str, Any] = cost["tokens_per_second"]
+    rates: Mapping[str, Any] = cost.tokens_per_second
     best = max(rates, key=lambda batch: median(rates[batch]))  # of equal ones the smallest
     columns: dict[str, Any] = {}
     for heading, batch in ((SINGLE, "1"), (SPEED, best)):
@@ -32,9 +32,9 @@ def _columns(cost: EncoderCost) -> dict[str, Any]:
         columns[f"{heading} low"] = min(rates[batch])
         columns[f"{heading} high"] = max(rates[batch])
     columns["batch"] = int(best)
-    columns["load"] = cost["load_seconds"]
-    columns["peak"] = cost["memory_mib"]
-    columns["frozen_numbers"] = cost["parameters"]
+    columns["load"] = cost.load_seconds
+    columns["peak"] = cost.memory_mib
+    columns["frozen_numbers"] = cost.parameters
     return columns
 
 
@@ -71,9 +71,9 @@ def costs_of(systems: pd.DataFrame, costs: Iterable[EncoderCost]) -> dict[str, E
         row.hash: encoder_key(row.spec.settings, row.spec.contents) for row in rows_of(systems)
     }
     machines: dict[tuple[str, str], dict[str, EncoderCost]] = {}
-    for cost in sorted(costs, key=lambda cost: cost["created"]):
-        key = encoder_key(cost["settings"], cost["contents"])
-        measured = machines.setdefault((processor(cost["environment"]), cost["text"]), {})
+    for cost in sorted(costs, key=lambda cost: cost.created):
+        key = encoder_key(cost.settings, cost.contents)
+        measured = machines.setdefault((processor(cost.environment), cost.text), {})
         for run_hash, its_key in keys.items():
             if its_key == key:
                 measured[run_hash] = cost

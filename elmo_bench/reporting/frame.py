@@ -38,7 +38,7 @@ def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
     specs: dict[str, RunSpec] = {}
     rows = []
     for record in records:
-        spec = specs.setdefault(record["hash"], RunSpec(**record["spec"]))
+        spec = specs.setdefault(record.hash, RunSpec.of_record(record))
         rows.append(run_of(RunPaths.of(ledger, record), record, spec))
     reasons = {run_hash: _why_left_out(spec) for run_hash, spec in specs.items()}
     # Texts stay objects, which are one block of the frame: it is selected from faster.
@@ -66,7 +66,7 @@ def rows_where(table: pd.DataFrame, conditions: Iterable[bool]) -> pd.DataFrame:
 
 def _why_left_out(spec: RunSpec) -> str:
     try:
-        spec.default()
+        _ = spec.base_options
     except UserError:
         return NOT_INCLUDED
     setting = invented(spec.settings)
@@ -81,7 +81,7 @@ def _name_encoders(frame: pd.DataFrame) -> None:
     source_of: dict[str, str | None] = {}
     sources: dict[str, set[str]] = defaultdict(set)
     for run in rows_of(newest(frame)):
-        source = run.environment.get("source")
+        source = run.environment.source
         source_of[run.hash] = source
         if run.left_out == "" and source:
             sources[run.encoder].add(source)

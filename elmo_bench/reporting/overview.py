@@ -168,7 +168,7 @@ def chance_of(system: Any) -> tuple[float | None, str]:
         score, answer = report["chance"]
         return score, answer
     if system.measure == "accuracy":
-        by_type = system.scores["test"].get("by_type", {})
+        by_type = system.scores.test.by_type
         gold = {name: int(counts.get("gold", 0)) for name, counts in by_type.items()}
         if not sum(gold.values()):
             return None, ""

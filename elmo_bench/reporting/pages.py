@@ -35,6 +35,7 @@ from elmo_bench.reporting.names import (
 )
 from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.tables import Table, present
+from elmo_bench.spec.describe import command_of
 
 FOLDER = Path(__file__).parent / "page"
 CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
@@ -206,7 +207,7 @@ def _facts(system: Any) -> dict[str, str]:
     return {
         "trained on": f"{system.train:,} {task_unit(system.task)}{part}",
         "scored on": f"{system.dev_items:,} dev, {system.test_items:,} test",
-        "command": system.spec.command(system.seeds[0]),
+        "command": command_of(system.spec, system.seeds[0]),
         "changed": system.label or "nothing",
         "data": "; ".join([system.data, *system.notes]),
         "parameters": f"{system.trainable:,} trainable, {system.frozen:,} frozen",
@@ -250,7 +251,7 @@ def _machine(run: Any) -> str:
     """The hardware, the precision and the code of a run."""
     torch = f", torch {run.torch}" if run.torch else ""
     commit = f"commit {run.commit[:10]}" if run.commit else "no git commit"
-    changes = " with uncommitted changes" if run.environment["dirty"] else ""
+    changes = " with uncommitted changes" if run.environment.dirty else ""
     return ", ".join([
         run.cpu if run.device == "cpu" else f"{run.device} ({run.cpu})",
         counted(run.threads, "thread"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_bench.base.json import read_json
+from elmo_bench.ledger.record import Environment
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 
@@ -70,9 +71,9 @@ def published_rows(runs: "pd.DataFrame", systems: "pd.DataFrame") -> list[dict[s
     return rows
 
 
-def processor(environment: Any) -> str:
+def processor(environment: Environment) -> str:
     """The kind of processor of a record's environment: the GPU, if it ran on one."""
-    return environment["cpu"] if environment["device"] == "cpu" else environment["device"]
+    return environment.cpu if environment.device == "cpu" else environment.device
 
 
 @cache

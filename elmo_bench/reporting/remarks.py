@@ -37,7 +37,7 @@ def mixed_code(runs: pd.DataFrame) -> list[str]:
     """A line for each run, and for each task of comparable runs, that different code in an included folder made."""
     digests: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for run in rows_of(runs):
-        code = run.environment.get("code", {})
+        code = run.environment.code
         if "task" in code:
             digests[run.basis, "task", f"{run.task} on suite {run.suite}"].add(code["task"])
         if "encoder" in code:

@@ -22,6 +22,7 @@ from elmo_bench.reporting.names import UNCHECKED
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.rows import rows_of
+from elmo_bench.spec.describe import command_of
 from elmo_bench.spec.names import metric_of
 
 VERSION = "0.3.0"
@@ -135,7 +136,7 @@ def log_of(run: Any) -> dict[str, Any]:
 
     It has every percentage on test as a result. Times are seconds since 1970, as text.
     """
-    spec, packages = run.spec, run.environment["packages"]
+    spec, packages = run.spec, run.environment.packages
     changes = [f"{key}={value}" for key, value in spec.changes.items()]  # fractions, too
     named = ", ".join([run.encoder, *changes])
     model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', named)}"
@@ -143,7 +144,7 @@ def log_of(run: Any) -> dict[str, Any]:
     time = str(int(datetime.fromisoformat(run.created).timestamp()))
     identity = f"{data}/{model}/{time}/{UUID(run.attempt)}"
     contents = {key: value for key, value in (spec.contents or {}).items() if key != "data"}
-    dev, test = (run.scores[split]["overall"] for split in ("dev", "test"))
+    dev, test = (run.scores.of(split).overall for split in ("dev", "test"))
     unchecked = {} if run.checked else {"scores": UNCHECKED}
     counts = {"train": run.train, "dev": run.dev_items, "test": run.test_items}
     percentages = [
@@ -196,7 +197,7 @@ def log_of(run: Any) -> dict[str, Any]:
                     "details": _texts({"dev": dev.get(name)} | unchecked),
                 },
                 "generation_config": {
-                    "generation_args": {"execution_command": spec.command(run.seed)},
+                    "generation_args": {"execution_command": command_of(spec, run.seed)},
                     "additional_details": _texts(
                         {"seed": run.seed, "hash": spec.hash, "size": spec.size}
                     ),

@@ -54,8 +54,8 @@ def worth(
         f"{TITLE}: {of}, suite {systems.suite.iloc[0]}",
     )
     cost = baseline.cost.iloc[0]
-    passes = len(cost["tokens_per_second"]["1"])
-    note = f"Gains: {', '.join(titles)}. {NOTE.format(processor(cost['environment']), passes, cost['tokens'])}"
+    passes = len(cost.tokens_per_second["1"])
+    note = f"Gains: {', '.join(titles)}. {NOTE.format(processor(cost.environment), passes, cost.tokens)}"
     shown = frame.drop(columns="anchor").assign(gain=frame.gain.where(frame.name != BASELINE))
     formats = [
         words("encoder", "name"),

@@ -1,135 +1,180 @@
 """Finished runs, found without reading data and weights: imports no torch.
 
-A run is finished if its record is in the folder that the digests of today's files lead to. Computing these digests
-takes parsing and encoders, so the cache folder has a memo of them, by the options that say where data, weights and
-vectors are and by the code that reads them, with the digests of their files and the versions of the packages that an
-encoder's checksum depends on. Files are hashed again, large ones by the rule of `base/downloads.py`. Without a memo the
-run does the full work, and writes one.
+A run is finished if the ledger has a record of its settings and its seed, and the
+`files` of this record are today's. A record has no `files` if an earlier version wrote
+it, or if a file was new when the run read it; then the run does the full work, and adds
+them.
 """
 
-import json
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.downloads import SETTLED, Content, cache_folder
+from elmo_bench.base.downloads import SETTLED, Content, local_files_only
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, sha256_of
-from elmo_bench.base.json import digest, read_json
+from elmo_bench.base.json import canonical
 from elmo_bench.base.sources import MissingData
-from elmo_bench.ledger import RunPaths
+from elmo_bench.encoders.inputs import Inputs, inputs_of
+from elmo_bench.encoders.static import path_of
+from elmo_bench.ledger import RunPaths, read_all, settings_key
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import FILES
 
-MAX_BYTES = 2**24  # of a memo: the data of a suite may be thousands of files
-_PACKAGE = Path(__file__).parents[1]
-Sources = dict[str, Any]
+MANY = 32  # files of one kind that a record names one by one
+Files = dict[str, str]
+# The runs of one encoder by settings key and seed, each with the files of its record.
+Runs = dict[tuple[str, int], list[tuple[RunPaths, Files | None]]]
 
 
-def sources_of(spec: RunSpec, setup: Setup) -> Sources:
-    """The options that say where data, weights and vectors are: a spec knows the last component of a path alone."""
-    words = spec.settings.get("encoder.words")
-    return {
-        "task": spec.task,
-        "version": spec.settings.get("task.version"),
-        "suite": spec.suite,
-        "data": setup.data,
-        "root": str(setup.data_root or ""),
-        "encoder": {"words": words, "vectors": setup.vectors, "contextual": setup.encoders},
-        "source": setup.source,  # in a record too, unlike the rest: tells two encoders of one name apart
-    }
+class Finished:
+    """The finished runs of a ledger. Files and records are read once."""
 
+    def __init__(self, ledger: Path):
+        self._ledger = ledger
+        self._files: dict[str, Files | None] = {}
+        self._runs: dict[tuple[str, str, str], Runs] = {}
 
-def finished(ledger: Path, spec: RunSpec, seed: int, contents: Mapping[str, Any] | None) -> RunPaths | None:
-    """The paths of the run's record, if it has one on these contents."""
-    if contents is None:
-        return None
-    paths = RunPaths(ledger, spec.suite, spec.task, spec.encoder, spec.with_contents(contents).hash, seed)
-    return paths if paths.record.exists() else None
-
-
-def contents_of(sources: Sources) -> dict[str, Any] | None:
-    """The `contents` of a spec that today's files give; None if there is no memo of them."""
-    with suppress(Exception):  # a file is gone, there is no sound memo, or a task fails, which its run will report
-        memo = read_json(_memo(sources), max_bytes=MAX_BYTES)
-        if memo["packages"] != _versions(memo["packages"]):
+    def find(self, spec: RunSpec, setup: Setup, seed: int) -> RunPaths | None:
+        """The paths of the run's record, if it has one on today's files."""
+        candidates = self._records(spec).get((spec.key, seed), [])
+        if not candidates:
             return None
-        same_files = {*map(str, data_files(sources))} <= memo["files"].keys()
-        if same_files and all(_digest(Path(path)) == known for path, known in memo["files"].items()):
-            return dict(memo["contents"])
+        today = self._today(spec, setup)
+        for paths, files in candidates:
+            if today is not None and files == today:
+                return paths
+        return None
+
+    def _records(self, spec: RunSpec) -> Runs:
+        """The runs of this suite, task and encoder.
+
+        A damaged record is none: the run's process will say what is wrong with it.
+        """
+        group = (spec.suite, spec.task, spec.encoder)
+        if group not in self._runs:
+            runs: Runs = {}
+            for record in read_all(self._ledger, group).records:
+                key = settings_key(record.spec), record.seed
+                run = RunPaths.of(self._ledger, record), record.files
+                runs.setdefault(key, []).append(run)
+            self._runs[group] = runs
+        return self._runs[group]
+
+    def _today(self, spec: RunSpec, setup: Setup) -> Files | None:
+        words = spec.settings.get("encoder.words")
+        places = canonical([spec.task, spec.suite, words, setup.places])
+        if places not in self._files:
+            self._files[places] = files_today(spec, setup)
+        return self._files[places]
+
+
+def files_today(spec: RunSpec, setup: Setup) -> Files | None:
+    """The `files` of a record that the run would write now; None if that is unknown.
+
+    {name: SHA-256} of the files of data, weights and vectors, by the rule of
+    `base/downloads.py`; and {name: version} of packages and {name: digest} of included
+    code that decide what is read from them. Downloads nothing.
+    """
+    # A file is gone, or an included task fails: the run will report it.
+    with suppress(Exception), local_files_only():
+        inputs = {part: inputs_of(encoder) for part, encoder in setup.encoders.items()}
+        files: Files = {}
+        for kind, paths in _paths(spec, setup, inputs).items():
+            files |= _digests(kind, paths)
+        for of_part in inputs.values():
+            for package in of_part.packages:
+                files[f"package/{package}"] = metadata.version(package)
+        for part, digest in spec.code.items():
+            files[f"code/{part}"] = digest
+        return files
     return None
 
 
-def remember(
-    sources: Sources, contents: Mapping[str, Any], encoders: Iterable[Any], *, has_table: bool, started: float
-) -> None:
-    """Write the memo of what a run read: its contents, its encoders, and whether it read a table of word vectors.
+def files_read(
+    spec: RunSpec, setup: Setup, encoders: Mapping[str, Any], *, started: float
+) -> Files | None:
+    """The `files` of the record of a run that has read them.
 
-    There is none if an encoder does not say which files it was loaded from, or if a file may have changed since the run
-    `started` (seconds, as time.time()).
+    encoders: by their part of a stack. None if a file may have changed since the run
+    `started` (seconds, as time.time()), and if an encoder may have read others.
     """
-    from elmo_bench.encoders.static import path_of
-
-    with suppress(Exception):  # a run that can be made needs no memo
-        files, packages = data_files(sources), set[str]()
-        takes_files = any(options.keys() & {*FILES} for options in sources["encoder"]["contextual"].values())
-        for encoder in encoders:
-            own = getattr(encoder, "files", getattr(encoder, "inputs", None))
-            if own is None and (takes_files or encoder.parameters):
-                return
-            packages.update(getattr(encoder, "packages", ()))
-            # The names in the folders of an encoder's files count too.
-            files += [path.resolve() for file in own or () for path in (Path(file), Path(file).parent)]
-        if has_table:
-            files.append(path_of(sources["encoder"]["vectors"]).resolve())
-        digests = {str(path): _digest(path) for path in files}
-        changed = (time for path in files for time in (path.stat().st_mtime, path.stat().st_ctime))
-        if max(changed) < started - SETTLED:
-            with atomic_write(_memo(sources), "w") as handle:
-                memo = {"contents": dict(contents), "files": digests, "packages": _versions(packages)}
-                json.dump(memo, handle)
+    with suppress(Exception), local_files_only():
+        inputs = {part: inputs_of(encoder) for part, encoder in setup.encoders.items()}
+        for part, encoder in encoders.items():
+            if not _is_all(inputs[part], encoder, setup.encoders[part]):
+                return None
+        for paths in _paths(spec, setup, inputs).values():
+            for path in paths:
+                state = path.stat()
+                if max(state.st_mtime, state.st_ctime) >= started - SETTLED:
+                    return None
+        return files_today(spec, setup)
+    return None
 
 
-def data_files(sources: Sources) -> list[Path]:
-    """The files of a run's data. Raises UserError, which says how to get a missing file."""
-    data = task_class(sources["task"], "data")(**sources["data"])
-    root = Path(sources["root"]) if sources["root"] else None
+def _is_all(inputs: Inputs, encoder: Any, options: Mapping[str, Any]) -> bool:
+    """Whether an encoder that was loaded has read these files, and no others."""
+    stated = getattr(encoder, "files", getattr(encoder, "inputs", None))
+    if stated is None:
+        takes_files = any(option in options for option in FILES)
+        return not takes_files and not encoder.parameters
+    known = {path.resolve() for path in inputs.files}
+    packages = set(getattr(encoder, "packages", ()))
+    return known >= {Path(path).resolve() for path in stated} and packages <= {
+        *inputs.packages
+    }
+
+
+def _paths(
+    spec: RunSpec, setup: Setup, inputs: Mapping[str, Inputs]
+) -> dict[str, list[Path]]:
+    """The files of a run by what they are. Raises UserError."""
+    paths = {"data": data_files(spec, setup)}
+    for part, of_part in inputs.items():
+        paths[f"weights {part}".strip()] = of_part.files
+    if spec.settings.get("encoder.words"):
+        paths["vectors"] = [path_of(str(setup.vectors))]
+    return paths
+
+
+def _digests(kind: str, paths: Sequence[Path]) -> Files:
+    """The SHA-256 of each file by its name; of many files, one of all together."""
+    names = [path.name for path in paths]
+    digests = [Content(path).sha256 for path in paths]
+    if len(paths) > MANY:
+        text = "".join(
+            f"{name} {digest}\n" for name, digest in zip(names, digests, strict=True)
+        )
+        return {f"{kind}/{len(paths)} files": hashlib.sha256(text.encode()).hexdigest()}
+    files = {}
+    for number, (name, digest) in enumerate(zip(names, digests, strict=True), start=1):
+        is_unique = names.count(name) == 1
+        files[f"{kind}/{name}" if is_unique else f"{kind}/{number}/{name}"] = digest
+    return files
+
+
+def data_files(spec: RunSpec, setup: Setup) -> list[Path]:
+    """The files of a run's data.
+
+    Raises UserError, which says how to get a missing file.
+    """
+    data = task_class(spec.task, "data")(**setup.data)
     try:
-        return [Path(path) for path in data.files(sources["suite"], root)]
+        return [Path(path) for path in data.files(spec.suite, setup.data_root)]
     except MissingData as error:
-        fetch = sources["data"][sources["suite"]].get("fetch") or ""
-        if isinstance(fetch, str):
-            how = f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".") + "." if fetch else ""
-        else:
-            which = "" if sources["suite"] == "open" else f"--suite {sources['suite']} "
-            how = f"Download it: elmo-bench fetch {which}--task {sources['task']} --root FOLDER"
-        raise UserError(f"{error} {how}".rstrip()) from None
+        advice = _how_to_get(spec, setup)
+        raise UserError(f"{error} {advice}".rstrip()) from None
 
 
-def _memo(sources: Sources) -> Path:
-    """By the current folder too, since options may name files in it."""
-    tasks = (Path(root, sources["task"]) for root in import_module("elmo_bench.tasks").__path__)
-    encoders = map(Path, import_module("elmo_bench.encoders").__path__)
-    code = _code("base", "text", "elmo", *tasks, *encoders)
-    return cache_folder() / "contents" / f"{digest([sources, str(Path.cwd()), code])}.json"
-
-
-def _versions(packages: Iterable[str]) -> dict[str, str]:
-    """The installed version of each package, which is not imported."""
-    return {name: metadata.version(name) for name in sorted(packages)}
-
-
-def _digest(path: Path) -> str:
-    """The SHA-256 of a file, or a digest of the names in a folder."""
-    return digest(sorted(entry.name for entry in path.iterdir())) if path.is_dir() else Content(path).sha256
-
-
-@cache
-def _code(*folders: str | Path) -> str:
-    """A digest of the files in these folders, which may be packages of `elmo_bench`."""
-    files = sorted(path for folder in folders for path in (_PACKAGE / folder).rglob("*") if path.is_file())
-    return digest([[path.name, sha256_of(path)] for path in files if "__pycache__" not in path.parts])
+def _how_to_get(spec: RunSpec, setup: Setup) -> str:
+    """How to get the data of a suite; "" if its yaml does not say it."""
+    fetch = setup.data[spec.suite].get("fetch") or ""
+    if not isinstance(fetch, str):
+        which = "" if spec.suite == "open" else f"--suite {spec.suite} "
+        return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
+    sentence = f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".")
+    return f"{sentence}." if sentence else ""

@@ -4,12 +4,15 @@ A wrong column is then one message at once, and not one for each run of a sweep 
 torch was imported.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from omegaconf import DictConfig
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
-from elmo_bench.runner.outcome_size import check_outcomes_fit
+from elmo_bench.ledger import SCORED
+from elmo_bench.ledger.outcomes import MOST_ITEMS
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.config import compose, reads_own_data
 from elmo_bench.spec.names import task_class
@@ -20,7 +23,7 @@ NOT_OF_DATA = ("seed", "encoder")  # options that change nothing in how data are
 
 
 def check_own_files(config: DictConfig) -> None:
-    """Raise UserError if a run's own data has no such file, or a folder without splits."""
+    """Raise UserError if a file of own data is missing, or a folder has no splits."""
     task = str(config.task.name)
     if reads_own_data(task):
         check_run(config)
@@ -33,12 +36,31 @@ def read_own_data(runs: Iterable[PlannedRun]) -> None:
     """Read the own data of some runs, each once, with its notes. Raises UserError."""
     looked_at: set[object] = set()
     for run in runs:
-        options = tuple(option for option in run.options if option.partition("=")[0] not in NOT_OF_DATA)
+        options = tuple(filter(_is_of_data, run.options))
         if not reads_own_data(run.spec.task) or options in looked_at:
             continue
         setup = Setup.of(compose("config", run.options))
         key = canonical([run.spec.task, setup.data])
         if key not in looked_at:
             data = task_class(run.spec.task, "data")(**setup.data)
-            check_outcomes_fit(run.spec.task, data.read(run.spec.suite, setup.data_root))
+            splits = data.read(run.spec.suite, setup.data_root)
+            check_size(splits, f"task={run.spec.task}")
         looked_at |= {options, key}
+
+
+def _is_of_data(option: str) -> bool:
+    return option.partition("=")[0] not in NOT_OF_DATA
+
+
+def check_size(splits: Mapping[str, Sequence[Any]], where: str) -> None:
+    """Raise UserError for more items than a record keeps outcomes of.
+
+    Otherwise this would show after hours, when the record is written.
+    """
+    for split in SCORED:
+        count = len(splits[split])
+        if count > MOST_ITEMS:
+            raise UserError(
+                f"{where}: {split} has {count:,} examples, and a record keeps outcomes "
+                f"of at most {MOST_ITEMS:,}. Score a part of them."
+            )

@@ -1,4 +1,5 @@
-"""Step 1 of a run: read its data and its frozen parts, which completes its spec; the parts of its model."""
+"""Step 1 of a run: read its data and its frozen parts, which completes its spec; the
+parts of its model."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,14 +17,19 @@ from elmo_bench.base.notes import note, noted
 from elmo_bench.elmo.frozen import multiplies_bfloat16
 from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.encoders.embedder import PLACES, Embedder, LearnedWords, StaticWords, mix_name
+from elmo_bench.encoders.embedder import (
+    PLACES,
+    Embedder,
+    LearnedWords,
+    StaticWords,
+    mix_name,
+)
 from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.data import (
     Splits,
     build_data,
-    check_splits,
     data_digest,
     distinct_texts,
     note_epochs,
@@ -32,6 +38,9 @@ from elmo_bench.runner.data import (
     training_split,
     words_of,
 )
+from elmo_bench.runner.first_look import check_size
+from elmo_bench.runner.floors import numbers_of
+from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.spec.names import head_class, load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.task_files import FLOOR
@@ -39,32 +48,47 @@ from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data
 
-FOREIGN = 0.1  # of the words, without a vector; on the open suite it is at most 6.2 %
-ENGLISH = "all vectors and encoders that ship read English: give others if the text is in another language"
+# Of the words, without a vector; on the open suite it is at most 6.2 %.
+FOREIGN = 0.1
+ENGLISH = (
+    "all vectors and encoders that ship read English: give others if the text is in "
+    "another language"
+)
 
 
 class Lexicon(TypedDict):
-    """What an embedder has to know about the text that its head is trained on; it is kept with the head.
+    """What an embedder has to know about the text that its head is trained on; it is
+    kept with the head.
 
-    A text counts once however many examples have it, and a text that is part of another one of its group (a phrase of a
-    sentence) does not count.
+    A text counts once however many examples have it, and a text that is part of another
+    one of its group (a phrase of a sentence) does not count.
     """
 
     words: list[str]  # distinct, most frequent first
     repeated: Annotated[int, Field(ge=0)]  # how many of them occur twice or more
-    characters: list[str]  # distinct, those that occur twice or more, most frequent first
+    characters: list[str]  # distinct, those that occur twice or more, as above
 
 
 def lexicon_of(examples: Sequence[Any]) -> Lexicon:
     """The lexicon of training examples."""
-    words = Counter(word for text in distinct_texts(examples) for word in text)
+    words: Counter[str] = Counter()
+    for text in distinct_texts(examples):
+        words.update(text)
     characters: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:
             characters[character] += count
-    ordered, frequent = (sorted(counts, key=lambda item: (-counts[item], item)) for counts in (words, characters))
-    repeated = sum(count > 1 for count in words.values())
-    return Lexicon(words=ordered, repeated=repeated, characters=[each for each in frequent if characters[each] > 1])
+    frequent = _by_frequency(characters)
+    return Lexicon(
+        words=_by_frequency(words),
+        repeated=sum(count > 1 for count in words.values()),
+        characters=[each for each in frequent if characters[each] > 1],
+    )
+
+
+def _by_frequency(counts: Counter[str]) -> list[str]:
+    """The most frequent first; equally frequent ones in order."""
+    return sorted(counts, key=lambda item: (-counts[item], item))
 
 
 @dataclass
@@ -77,17 +101,22 @@ class Frozen:
 
     @property
     def checksums(self) -> dict[str, str]:
-        """Of the numbers of each encoder, which may be another seed's where the contents are equal."""
+        """Of the numbers of each encoder, which may be another seed's where the
+        contents are equal."""
         return {part: encoder.checksum for part, encoder in self.encoders.items()}
 
     @property
     def contents(self) -> dict[str, Any]:
-        """Their part of `RunSpec.contents`, the same for every seed: checksums or identities, and the width of learned
-        words, which comes from a table.
+        """Their part of `RunSpec.contents`, the same for every seed.
+
+        Checksums or identities, and the width of learned words, which comes from a
+        table.
         """
         contents: dict[str, Any] = {}
         if self.encoders:
-            weights = {part: getattr(each, "identity", each.checksum) for part, each in self.encoders.items()}
+            weights = {}
+            for part, encoder in self.encoders.items():
+                weights[part] = getattr(encoder, "identity", encoder.checksum)
             contents["weights"] = weights.get("", weights)
         if self.vectors is not None:
             contents["vectors"] = self.vectors.checksum
@@ -98,81 +127,105 @@ class Frozen:
 
 def load_frozen(spec: RunSpec, setup: Setup, words: set[str]) -> Frozen:
     """The encoders, and the vectors that these words can look up. Raises UserError."""
-    encoders = {part: load_encoder(run_seed=setup.seed, **options) for part, options in setup.encoders.items()}
+    encoders = {}
+    for part, options in setup.encoders.items():
+        encoders[part] = load_encoder(run_seed=setup.seed, **options)
     for encoder in encoders.values():
-        if expect := getattr(encoder, "expect", None):
+        expect = getattr(encoder, "expect", None)
+        if expect:
             expect(words)
     kind = spec.settings.get("encoder.words")
-    if kind == "learned" and spec.contents is not None:  # of a record, which knows their width
-        width = spec.contents.get("width")
+    if kind == "learned" and spec.contents is not None:
+        width = spec.contents.get("width")  # of a record, which knows their width
         return Frozen(encoders, None, width if isinstance(width, int) else 0)
-    table = load_static(str(setup.vectors), words) if kind else None
-    return Frozen(encoders, table if kind == "static" else None, table.dim if table else 0)
+    if not kind:
+        return Frozen(encoders, None, 0)
+    table = load_static(str(setup.vectors), words)
+    return Frozen(encoders, table if kind == "static" else None, table.dim)
 
 
-def build_head(spec: RunSpec, frozen: Frozen, lexicon: Lexicon, vocabulary: Mapping[str, Any]) -> Any:
-    """The task's head on its embedder, with the numbers of the spec, for training text with this lexicon.
+def build_head(
+    spec: RunSpec, frozen: Frozen, lexicon: Lexicon, vocabulary: Mapping[str, Any]
+) -> Any:
+    """The task's head on its embedder, with the numbers of the spec, for training text
+    with this lexicon.
 
     Raises UserError if it would see nothing, or lacks its embedder.
     """
-    settings = spec.settings
-    words: LearnedWords | StaticWords | None = None
-    if frozen.vectors is not None:
-        trainable = settings["vectors.trainable"]
-        words = StaticWords(frozen.vectors, lexicon["words"], repeated=lexicon["repeated"], trainable=trainable)
-    elif frozen.width:
-        words = LearnedWords(lexicon["words"], frozen.width, repeated=lexicon["repeated"])
-    characters = None
-    if numbers := spec.part("task.characters"):
-        characters = CharacterCnn(Vocabulary(lexicon["characters"]), dim=numbers["dim"], filters=numbers["filters"])
-    place = str(settings.get("place"))
-    mixes = {
-        mix_name(each, part): ScalarMix(encoder.layers, kind=settings["mix"], **spec.part("mix"))
-        for each in (PLACES if place == "both" else (place,))
-        for part, encoder in frozen.encoders.items()
-    }
-    dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
-    embedder = Embedder(words=words, characters=characters, mixes=mixes, layer_dims=dims)
+    embedder = _embedder(spec, frozen, lexicon)
     if not embedder.dim and spec.head != FLOOR:
-        raise UserError("the head's input would be empty: choose an encoder with words, or place=input")
-    head = head_class(spec.task, spec.head)(embedder, **vocabulary, **_numbers(spec))
+        raise UserError(
+            "the head's input would be empty: choose an encoder with words, or "
+            "place=input"
+        )
+    cls = head_class(spec.task, spec.head)
+    head = cls(embedder, **vocabulary, **numbers_of(spec))
     if getattr(head, "embedder", None) is not embedder:
-        raise UserError(f"task={spec.task}: the Head has no embedder. Write self.embedder = embedder in its __init__.")
+        raise UserError(
+            f"task={spec.task}: the Head has no embedder. "
+            "Write self.embedder = embedder in its __init__."
+        )
     return head
 
 
-def vocabulary_of(spec: RunSpec, data: Data, train: Sequence[Any]) -> dict[str, Any]:
-    """What the head needs to know about its training examples: its keyword arguments, which are kept with it.
+def _embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
+    words = _words(spec, frozen, lexicon)
+    characters = None
+    numbers = spec.part("task.characters")
+    if numbers:
+        vocabulary = Vocabulary(lexicon["characters"])
+        characters = CharacterCnn(
+            vocabulary, dim=numbers["dim"], filters=numbers["filters"]
+        )
+    place = str(spec.settings.get("place"))
+    mixes = {}
+    for each in PLACES if place == "both" else (place,):
+        for part, encoder in frozen.encoders.items():
+            mixes[mix_name(each, part)] = ScalarMix(
+                encoder.layers, kind=spec.settings["mix"], **spec.part("mix")
+            )
+    dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
+    return Embedder(words=words, characters=characters, mixes=mixes, layer_dims=dims)
 
-    A floor adds the features that it finds there.
-    """
-    vocabulary = data.vocabulary(train)
-    if spec.head == FLOOR:
-        vocabulary |= head_class(spec.task, spec.head).vocabulary(train, **_numbers(spec))
-    return vocabulary
+
+def _words(
+    spec: RunSpec, frozen: Frozen, lexicon: Lexicon
+) -> LearnedWords | StaticWords | None:
+    """The word vectors of a head, if it has some."""
+    words, repeated = lexicon["words"], lexicon["repeated"]
+    if frozen.vectors is not None:
+        trainable = spec.settings["vectors.trainable"]
+        return StaticWords(
+            frozen.vectors, words, repeated=repeated, trainable=trainable
+        )
+    if frozen.width:
+        return LearnedWords(words, frozen.width, repeated=repeated)
+    return None
 
 
-def _numbers(spec: RunSpec) -> dict[str, Any]:
-    """The numbers of the head in its yaml."""
-    return {key: value for key, value in spec.part("task.head").items() if key != "name"}
-
-
-def build_stores(setup: Setup, encoders: Mapping[str, Encoder]) -> dict[str, LayerStore]:
+def build_stores(
+    setup: Setup, encoders: Mapping[str, Encoder]
+) -> dict[str, LayerStore]:
     """The layers of each encoder, by its part of a stack."""
     stores = {}
     for part, options in setup.encoders.items():
-        # Other options of the encoder may change its vectors; its path and device do not.
-        variant = str(sorted(item for item in options.items() if item[0] not in ("weights", "device")))
-        variant += code_of("encoders", options["kind"])
+        # Other options of the encoder may change its vectors; its path and device do
+        # not.
+        others = [item for item in options.items() if item[0] not in _NO_VARIANT]
+        variant = str(sorted(others)) + code_of("encoders", options["kind"])
         stores[part] = LayerStore(encoders[part], variant=variant, **setup.store)
     return stores
 
 
+_NO_VARIANT = ("weights", "device")
+
+
 def build_indexer(embedder: Embedder, stores: Mapping[str, LayerStore]) -> Indexer:
     """Turns texts into the tensors that this embedder reads."""
+    words, characters = embedder.words, embedder.characters
     return Indexer(
-        words=embedder.words.index if embedder.words is not None else None,
-        characters=embedder.characters.vocabulary if embedder.characters is not None else None,
+        words=words.index if words is not None else None,
+        characters=characters.vocabulary if characters is not None else None,
         layers={part: store.batch for part, store in stores.items()},
     )
 
@@ -198,46 +251,95 @@ class Prepared:
 
 
 def prepare(spec: RunSpec, setup: Setup) -> Prepared:
-    """Read data, encoder and vectors. Raises UserError for bad data or weights, and for a GPU that is missing."""
-    if setup.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
-    precision = spec.settings["trainer.precision"]
-    if setup.device == "cuda" and precision != "32-true" and not multiplies_bfloat16("cuda"):
-        card = torch.cuda.get_device_name()
-        raise UserError(f"trainer.precision={precision}: {card} cannot multiply in it; use trainer.precision=32-true")
+    """Read data, encoder and vectors.
+
+    Raises UserError for bad data or weights, and for a GPU that is missing.
+    """
+    _check_device(spec, setup)
     with noted() as notes:
         data = build_data(spec, setup)
         splits = read_splits(data, spec, setup)
-        checks = check_splits(splits, f"task={spec.task} suite={spec.suite}")
+        where = f"task={spec.task} suite={spec.suite}"
+        check_size(splits, where)
+        checks = check_splits(splits, where)
         digest = data_digest(data, splits)
         splits["train"] = training_split(splits["train"], spec, setup)
         note_epochs(spec, splits["train"])
-        words = set(words_of(example for examples in splits.values() for example in examples))
+        words = set[str]()
+        for examples in splits.values():
+            words.update(words_of(examples))
         note_long_words(spec, words)
         frozen = load_frozen(spec, setup, words)
-        if frozen.vectors is not None and setup.vectors == setup.suite_vectors:
-            suite_vectors = frozen.vectors
-        elif setup.suite_vectors:
-            suite_vectors = load_static(setup.suite_vectors, words)
-        else:
-            raise UserError("suite.vectors: none. Name static vectors, such as glove-6b: slices of test need them.")
-        held_out = [word for word in words_of([*splits["dev"], *splits["test"]]) if any(map(str.isalpha, word))]
-        read, named = (
-            (suite_vectors, setup.suite_vectors) if frozen.vectors is None else (frozen.vectors, setup.vectors)
-        )
-        lacking = sum(read.lookup(word) is None for word in held_out)
-        if lacking > FOREIGN * len(held_out):
-            share, name = 100 * lacking / len(held_out), Path(str(named)).name
-            note(f"{share:.0f} % of the words of dev and test have no vector in {name}; {ENGLISH}")
+        suite_vectors = _suite_vectors(setup, frozen, words)
+        _note_foreign(setup, frozen, suite_vectors, splits)
     _check_draws(spec, frozen)
-    spec = spec.with_contents({"data": digest} | frozen.contents)
-    return Prepared(spec, setup, data, splits, frozen, suite_vectors, notes, checks, spec.code)
+    return Prepared(
+        spec=spec.with_contents({"data": digest} | frozen.contents),
+        setup=setup,
+        data=data,
+        splits=splits,
+        frozen=frozen,
+        suite_vectors=suite_vectors,
+        notes=notes,
+        checks=checks,
+        code=spec.code,
+    )
+
+
+def _check_device(spec: RunSpec, setup: Setup) -> None:
+    """Raises UserError for a GPU that is missing or cannot do what is asked."""
+    if setup.device != "cuda":
+        return
+    if not torch.cuda.is_available():
+        raise UserError("trainer=gpu: no CUDA device here; use trainer=cpu")
+    precision = spec.settings["trainer.precision"]
+    if precision != "32-true" and not multiplies_bfloat16("cuda"):
+        card = torch.cuda.get_device_name()
+        raise UserError(
+            f"trainer.precision={precision}: {card} cannot multiply in it; "
+            "use trainer.precision=32-true"
+        )
+
+
+def _suite_vectors(setup: Setup, frozen: Frozen, words: set[str]) -> StaticVectors:
+    """The static vectors of the suite. Raises UserError if it has none."""
+    if frozen.vectors is not None and setup.vectors == setup.suite_vectors:
+        return frozen.vectors
+    if not setup.suite_vectors:
+        raise UserError(
+            "suite.vectors: none. Name static vectors, such as glove-6b: slices of "
+            "test need them."
+        )
+    return load_static(setup.suite_vectors, words)
+
+
+def _note_foreign(
+    setup: Setup, frozen: Frozen, suite_vectors: StaticVectors, splits: Splits
+) -> None:
+    """Note that many words of dev and test have no vector: perhaps another language."""
+    vectors, named = suite_vectors, setup.suite_vectors
+    if frozen.vectors is not None:
+        vectors, named = frozen.vectors, setup.vectors
+    held_out = []
+    for word in words_of([*splits["dev"], *splits["test"]]):
+        if any(map(str.isalpha, word)):
+            held_out.append(word)
+    missing = sum(vectors.lookup(word) is None for word in held_out)
+    if missing > FOREIGN * len(held_out):
+        share = 100 * missing / len(held_out)
+        name = Path(str(named)).name
+        note(
+            f"{share:.0f} % of the words of dev and test have no vector in {name}; "
+            f"{ENGLISH}"
+        )
 
 
 def _check_draws(spec: RunSpec, frozen: Frozen) -> None:
-    """Refuse an encoder that draws numbers without saying so, where a single seed would pass for all of them."""
-    if spec.deterministic and any(hasattr(encoder, "identity") for encoder in frozen.encoders.values()):
+    """Refuse an encoder that draws numbers without saying so, where a single seed would
+    pass for all of them."""
+    draws = any(hasattr(encoder, "identity") for encoder in frozen.encoders.values())
+    if draws and spec.deterministic:
         raise UserError(
-            f"encoder={spec.encoder}: draws numbers with the run's seed, and its yaml does not say so. "
-            "Write draws: true beside its name."
+            f"encoder={spec.encoder}: draws numbers with the run's seed, and its yaml "
+            "does not say so. Write draws: true beside its name."
         )

@@ -1,34 +1,48 @@
-"""What a ledger knows of planned runs: which are done, which are running, and how long the others will take."""
+"""What a ledger knows of planned runs: which are done, which are running, and how long
+the others will take."""
 
 import gc
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from elmo_bench.ledger import Record, minutes_of, read_all, read_holders, settings_key
+from elmo_bench.ledger import (
+    Holder,
+    Record,
+    minutes_of,
+    read_all,
+    read_holders,
+    settings_key,
+)
 from elmo_bench.runner.plan import PlannedRun
-from elmo_bench.spec.run_spec import converged
+from elmo_bench.spec.budget import converged
 from elmo_bench.spec.task_files import FLOOR
 
 STATES = ("done", "running", "missing")
+Group = tuple[str, ...]  # of runs that may be compared
 
 
 @dataclass(frozen=True)
 class RunState:
-    """A planned run and its state in the ledger, one of STATES, or after a sweep: done, skipped, held or failed.
+    """A planned run and its state in the ledger.
 
-    missing: also if another seed has since been run on other data or weights. skipped: it was in the ledger. held:
-    left to another process.
+    One of STATES, or after a sweep: done, skipped, held or failed.
+
+    missing: also if another seed has since been run on other data or weights. skipped:
+    it was in the ledger. held: left to another process.
     """
 
     run: PlannedRun
     state: str
     record: Record | None = None  # of a run that is done or skipped
     note: str = ""  # why a run failed, or who works on one that is running or held
-    code: int = 0  # of a failed run, for the exit code: 2 bad input, 1 any other failure
+    code: int = (
+        0  # of a failed run, for the exit code: 2 bad input, 1 any other failure
+    )
 
     @property
     def converged(self) -> bool:
@@ -36,73 +50,121 @@ class RunState:
 
 
 class LedgerState:
-    """What a ledger knows of runs, found by the key of their settings. Each file is read once."""
+    """What a ledger knows of runs, found by the key of their settings.
+
+    Each file is read once.
+    """
 
     def __init__(self, ledger: Path, like: PlannedRun | None = None):
         """like: read only the runs of this suite, task and encoder."""
         part = (like.spec.suite, like.spec.task, like.spec.encoder) if like else ()
-        gc.disable()  # records have no circles, and looking for some in all of them takes longer than reading
-        try:
+        with _no_collection():
             records, self.problems = read_all(ledger, part)
-        finally:
-            gc.enable()
-        self.records = sorted(records, key=lambda record: record["created"])  # the newest last
-        self.holders = {  # who works on a run now
-            (settings_key(holder["spec"]), holder["seed"]): f"{holder['machine']}, process {holder['pid']}"
-            for holder in read_holders(ledger, part)
-            if holder["spec"] is not None
-        }
-        specs = {record["hash"]: record["spec"] for record in self.records}  # seeds share a spec
-        keys = {hash_: settings_key(spec) for hash_, spec in specs.items()}
+        # The newest last.
+        self.records = sorted(records, key=lambda record: record.created)
+        # Who works on a run now, by key and seed.
+        self.holders: dict[tuple[str, int], str] = {}
+        for holder in read_holders(ledger, part):
+            if holder.spec is not None:
+                run = settings_key(holder.spec), holder.seed
+                self.holders[run] = _described(holder)
         self._records: dict[str, list[Record]] = defaultdict(list)
-        self._seconds: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        self._seconds: dict[Group, list[float]] = defaultdict(list)
+        keys: dict[str, str] = {}  # by hash: seeds share a spec
         for record in self.records:
-            spec, key = record["spec"], keys[record["hash"]]
+            spec = record.spec
+            key = keys.get(record.hash) or settings_key(spec)
+            keys[record.hash] = key
             self._records[key].append(record)
-            for group in _groups(key, spec["suite"], spec["task"], spec["encoder"], spec["settings"]):
+            for group in _groups(key, spec):
                 self._seconds[group].append(60 * minutes_of(record))
 
     def states(self, runs: Sequence[PlannedRun]) -> list[RunState]:
-        """The state of each run. Two encoders of one name have equal specs, and records that say where they are."""
+        """The state of each run.
+
+        Two encoders of one name have equal specs, and records that say where they are.
+        """
         sources: dict[str, set[str]] = defaultdict(set)
         for run in runs:
-            sources[run.spec.key].add(run.sources["source"])
-        return [self._state(run, sources[run.spec.key] - {run.sources["source"]}) for run in runs]
+            sources[run.spec.key].add(run.setup.source)
+        states = []
+        for run in runs:
+            others = sources[run.spec.key] - {run.setup.source}
+            states.append(self._state(run, others))
+        return states
 
     def _state(self, run: PlannedRun, others: set[str]) -> RunState:
         """others: the sources of other encoders of its name."""
-        if holder := self.holders.get((run.spec.key, run.seed)):
+        holder = self.holders.get((run.spec.key, run.seed))
+        if holder:
             return RunState(run, "running", note=holder)
-        records = [each for each in self._records.get(run.spec.key, ()) if source_of(each) not in others]
-        own = [record for record in records if record["seed"] == run.seed]
-        if own and own[-1]["spec"]["contents"] == records[-1]["spec"]["contents"]:
-            return RunState(run, "done", own[-1])
+        records = []
+        for record in self._records.get(run.spec.key, ()):
+            if record.environment.source not in others:
+                records.append(record)
+        of_seed = [record for record in records if record.seed == run.seed]
+        if of_seed and of_seed[-1].spec.contents == records[-1].spec.contents:
+            return RunState(run, "done", of_seed[-1])
         return RunState(run, "missing")
 
-    def seconds_left(self, runs: Iterable[RunState], published: Mapping[Any, float]) -> tuple[float, int]:
-        """(what the runs that are not done will take one after the other; how many of them have no estimate).
+    def seconds_left(
+        self, runs: Iterable[RunState], published: Mapping[Any, float]
+    ) -> tuple[float, int]:
+        """(what the runs that are not done will take one after the other; how many of
+        them have no estimate).
 
-        An estimate is the mean over other seeds of the run, else over runs of its task and encoder on as much of the
-        training data, else on any amount, else over runs of its task, else what the published run took, if there is one
-        (`published`: seconds by suite, task and encoder). Floors take seconds, which are not counted.
+        An estimate is the mean over other seeds of the run, else over runs of its task
+        and encoder on as much of the training data, else on any amount, else over runs
+        of its task, else what the published run took, if there is one (`published`:
+        seconds by suite, task and encoder). Floors take seconds, which do not count.
         """
-        total, unknown = 0.0, 0
-        for spec in (each.run.spec for each in runs if each.state != "done"):
-            if spec.head == FLOOR:
+        total = 0.0
+        unknown = 0
+        for state in runs:
+            if state.state == "done" or state.run.spec.head == FLOOR:
                 continue
-            groups = _groups(spec.key, spec.suite, spec.task, spec.encoder, spec.settings)
-            known = next((self._seconds[group] for group in groups if group in self._seconds), None)
-            seconds = fmean(known) if known else published.get((spec.suite, spec.task, spec.encoder))
-            total += seconds or 0.0
-            unknown += seconds is None
+            seconds = self._estimate(state.run, published)
+            if seconds is None:
+                unknown += 1
+            else:
+                total += seconds
         return total, unknown
 
+    def _estimate(
+        self, run: PlannedRun, published: Mapping[Any, float]
+    ) -> float | None:
+        spec = run.spec
+        for group in _groups(spec.key, spec):
+            if group in self._seconds:
+                return fmean(self._seconds[group])
+        return published.get((spec.suite, spec.task, spec.encoder))
 
-def source_of(record: Record) -> str:
-    return record["environment"].get("source", "")
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Python collects no garbage in the block.
+
+    Records have no circles, and looking for some in all of them takes longer than
+    reading them.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
-def _groups(key: str, suite: str, task: str, encoder: str, settings: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """What a run may be compared with, best first."""
-    amount = [str(settings.get(option)) for option in ("data.train_fraction", "data.max_train")]
-    return (key,), (suite, task, encoder, *amount), (suite, task, encoder), (suite, task)
+def _described(holder: Holder) -> str:
+    return f"{holder.machine}, process {holder.pid}"
+
+
+def _groups(key: str, spec: Any) -> tuple[Group, ...]:
+    """What a run may be compared with, best first. spec: a run's or a record's."""
+    amount = [
+        str(spec.settings.get(option))
+        for option in ("data.train_fraction", "data.max_train")
+    ]
+    of_encoder = (spec.suite, spec.task, spec.encoder)
+    return (key,), (*of_encoder, *amount), of_encoder, (spec.suite, spec.task)

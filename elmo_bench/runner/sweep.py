@@ -1,4 +1,5 @@
-"""Carry out a sweep: give each run that is not done an attempt, launch all, and look each up in the ledger."""
+"""Carry out a sweep: give each run that is not done an attempt, launch all, and look
+each up in the ledger."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -10,36 +11,37 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.json import canonical
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import new_attempt, settings_key
-from elmo_bench.ledger.store import read_record_at
-from elmo_bench.runner.finished import contents_of, finished
-from elmo_bench.runner.launchers import Command, Ended, Job, launch
+from elmo_bench.ledger import Record, new_attempt, read_record_at, settings_key
+from elmo_bench.runner.finished import Finished
+from elmo_bench.runner.jobs import Ended, Job
+from elmo_bench.runner.launchers import Command, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
-from elmo_bench.runner.states import LedgerState, RunState, source_of
+from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.spec.names import metric_of
 
-MEMORY = 2 * 2**30  # bytes that a run is expected to need if no comparable run is in the ledger
-VISIBLE = 10.0  # seconds until a file that another machine wrote is visible in a shared folder
+# Bytes that a run is expected to need if no comparable run is in the ledger.
+MEMORY = 2 * 2**30
+# Seconds until a file that another machine wrote is visible in a shared folder.
+VISIBLE = 10.0
 
 
-def run_sweep(plan: Plan, command: Command, meter: Meter | None = None) -> Iterator[RunState]:
-    """Carry out the runs; yields the result of each as it ends, finished ones first. They start no process.
+def run_sweep(
+    plan: Plan, command: Command, meter: Meter | None = None
+) -> Iterator[RunState]:
+    """Carry out the runs; yields the result of each as it ends, finished ones first.
 
-    command: the command line of this program, which ends the process; local runs are children that call it.
-    The meter shows what the others print meanwhile. Raises UserError for a launcher that cannot start.
+    Finished ones start no process. command: the command line of this program, which
+    ends the process; local runs are children that call it. The meter shows what the
+    others print meanwhile. Raises UserError for a launcher that cannot start.
     """
-    options: dict[str, Any] = OmegaConf.to_container(plan.launcher, resolve=True)  # type: ignore[assignment]
     done = {} if plan.overwrite else _finished(plan)
     yield from done.values()
-    if not (runs := [run for run in plan.runs if run not in done]):
+    runs = [run for run in plan.runs if run not in done]
+    if not runs:
         return
-    logs = Path(options["logs"]) / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_attempt()[:6]}"
-    try:
-        logs.mkdir(parents=True)
-    except OSError as error:
-        raise UserError(f"launcher.logs={options['logs']}: cannot be written ({error.strerror or error})") from None
+    options: Any = OmegaConf.to_container(plan.launcher, resolve=True)
+    logs = _log_folder(Path(options["logs"]))
     console.print(f"logs in {logs}", highlight=False, markup=False)
     jobs = _jobs(plan, runs, logs)
     running = {job.attempt: job for job in jobs}
@@ -48,70 +50,137 @@ def run_sweep(plan: Plan, command: Command, meter: Meter | None = None) -> Itera
             del running[ended.job.attempt]
             yield look_up(plan.ledger, ended)
         elif meter is not None:
-            started = [job for job in running.values() if job.log.is_file()]
-            meter.show({job.run.title: (_lines(job.log) or [""])[-1] for job in started})
+            meter.show(_last_lines(running.values()))
+
+
+def _log_folder(parent: Path) -> Path:
+    """A new folder for the logs of this sweep. Raises UserError."""
+    logs = parent / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_attempt()[:6]}"
+    try:
+        logs.mkdir(parents=True)
+    except OSError as error:
+        raise UserError(
+            f"launcher.logs={parent}: cannot be written ({error.strerror or error})"
+        ) from None
+    return logs
+
+
+def _last_lines(jobs: Any) -> dict[str, str]:
+    """What each job that has started printed last."""
+    shown = {}
+    for job in jobs:
+        if job.log.is_file():
+            lines = _lines(job.log) or [""]
+            shown[job.run.title] = lines[-1]
+    return shown
 
 
 def _finished(plan: Plan) -> dict[PlannedRun, RunState]:
     """The runs that have a record on today's files, in order."""
-    contents: dict[str, dict[str, Any] | None] = {}
+    finished = Finished(plan.ledger)
     done = {}
     for run in plan.runs:
-        if (sources := canonical(run.sources)) not in contents:
-            contents[sources] = contents_of(run.sources)
-        if paths := finished(plan.ledger, run.spec, run.seed, contents[sources]):
-            with suppress(UserError):  # its process will say what is wrong with the record
-                done[run] = RunState(run, "skipped", read_record_at(paths, metrics=metric_of))
+        paths = finished.find(run.spec, run.setup, run.seed)
+        if paths is None:
+            continue
+        # The run's process will say what is wrong with the record.
+        with suppress(UserError):
+            record = read_record_at(paths, metrics=metric_of)
+            done[run] = RunState(run, "skipped", record)
     return done
 
 
 def _jobs(plan: Plan, runs: Sequence[PlannedRun], logs: Path) -> list[Job]:
-    """A job for each run, with the memory that the largest comparable run took.
-
-    A peak of a GPU's memory says nothing of the machine's.
-    """
-    peaks: dict[tuple[str, str, str], float] = {}
+    """A job for each run, with the memory that the largest comparable run took."""
+    peaks: dict[tuple[str, str, str], int] = {}
     jobs = []
     for number, run in enumerate(runs, start=1):
-        group = (run.spec.suite, run.spec.task, run.spec.encoder)
+        spec = run.spec
+        group = (spec.suite, spec.task, spec.encoder)
         if group not in peaks:
-            costs = (r["cost"] for r in LedgerState(plan.ledger, run).records if r["environment"]["device"] == "cpu")
-            peaks[group] = max((cost["peak_memory_mib"] * 2**20 for cost in costs), default=MEMORY)
-        log = logs / f"{number:03}-{run.spec.task}-{run.spec.encoder}-seed{run.seed}.log"
-        jobs.append(Job(run, new_attempt(), log, int(peaks[group])))
+            peaks[group] = _peak(LedgerState(plan.ledger, run).records)
+        name = f"{number:03}-{spec.task}-{spec.encoder}-seed{run.seed}.log"
+        jobs.append(Job(run, new_attempt(), logs / name, peaks[group]))
     return jobs
 
 
-def look_up(ledger: Path, ended: Ended) -> RunState:
-    """What the ledger says of a job that ended. The exit code says only whether there is something to find.
+def _peak(records: Sequence[Record]) -> int:
+    """The most bytes that one of these runs took.
 
-    In this order: the record of our attempt, who works on the run, and a record of an earlier attempt.
+    A peak of a GPU's memory says nothing of the machine's.
     """
-    run, attempt = ended.job.run, ended.job.attempt
+    peaks = []
+    for record in records:
+        if record.environment.device == "cpu":
+            peaks.append(record.cost.peak_memory_mib * 2**20)
+    return int(max(peaks, default=MEMORY))
+
+
+def look_up(ledger: Path, ended: Ended) -> RunState:
+    """What the ledger says of a job that ended.
+
+    The exit code says only whether there is something to find. In this order: the
+    record of our attempt, who works on the run, and a record of an earlier attempt.
+    """
+    run = ended.job.run
     deadline = time.monotonic() + VISIBLE
     while True:
         state = LedgerState(ledger, run)
-        own = [each for each in state.records if (each["seed"], settings_key(each["spec"])) == (run.seed, run.spec.key)]
-        own.sort(key=lambda record: source_of(record) == run.sources["source"])  # one path may be spelt in two ways
-        for record in (record for record in own if record["attempt"] == attempt):
-            return RunState(run, "done", record)
-        if ended.code == 0 and (holder := state.holders.get((run.spec.key, run.seed))):
+        records = _of_run(state.records, run)
+        for record in records:
+            if record.attempt == ended.job.attempt:
+                return RunState(run, "done", record)
+        holder = state.holders.get((run.spec.key, run.seed))
+        if ended.code == 0 and holder:
             return RunState(run, "held", note=holder)
-        if ended.code == 0 and own:
-            return RunState(run, "skipped", own[-1])
+        if ended.code == 0 and records:
+            return RunState(run, "skipped", records[-1])
         if ended.code != 0 or time.monotonic() > deadline:
-            return RunState(run, "failed", note=_why(ended), code=2 if ended.code == 2 else 1)
+            code = 2 if ended.code == 2 else 1
+            return RunState(run, "failed", note=_why(ended), code=code)
         time.sleep(0.5)
 
 
+def _of_run(records: Sequence[Record], run: PlannedRun) -> list[Record]:
+    """The records of a run; those whose encoder came from the same path are last.
+
+    One path may be spelt in two ways.
+    """
+    same = []
+    for record in records:
+        if record.seed == run.seed and settings_key(record.spec) == run.spec.key:
+            same.append(record)
+    return sorted(same, key=lambda each: each.environment.source == run.setup.source)
+
+
 def _why(ended: Ended) -> str:
-    """Why a process left no record: how it ended, or the last line of its log, which is all there is of bad input."""
-    log, why = ended.log or ended.job.log, ended.why
-    if not why:
-        lines = _lines(log) if log.is_file() else []
-        last = lines[-1] if lines else "it printed nothing"
-        why = redacted(last.removeprefix("elmo-bench run: ")) if ended.code else f"it ended without a record ({last})"
+    """Why a process left no record.
+
+    How it ended, or the last line of its log, which is all there is of bad input.
+    """
+    log = ended.log or ended.job.log
+    why = ended.why or _last_words(ended, log)
     return why if ended.code == 2 else f"{why}; see {log}"
+
+
+def _last_words(ended: Ended, log: Path) -> str:
+    lines = _lines(log) if log.is_file() else []
+    last = lines[-1] if lines else _why_empty(log)
+    if not ended.code:
+        return f"it ended without a record ({last})"
+    return redacted(last.removeprefix("elmo-bench run: "))
+
+
+def _why_empty(log: Path) -> str:
+    """What is known of a process whose log is empty: perhaps the disk is full."""
+    probe = log.with_name(f"{log.name}.probe")
+    try:
+        probe.write_bytes(bytes(4096))
+    except OSError as error:
+        return f"its log cannot be written ({error.strerror or error}). Free some space"
+    finally:
+        probe.unlink(missing_ok=True)
+    return "it printed nothing"
 
 
 def _lines(log: Path) -> list[str]:

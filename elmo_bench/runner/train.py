@@ -1,13 +1,14 @@
-"""Step 2 of a run: build its head around the frozen parts and train it, or resume the training of a killed run."""
+"""Step 2 of a run: build its head around the frozen parts and train it, or resume the
+training of a killed run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.callbacks import Callback, EarlyStopping
 from pytorch_lightning.loggers import Logger
 
 from elmo_bench.base.errors import UserError
@@ -17,6 +18,7 @@ from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.runner.data import readings, words_of
+from elmo_bench.runner.floors import vocabulary_of
 from elmo_bench.runner.prepare import (
     Lexicon,
     Prepared,
@@ -24,7 +26,6 @@ from elmo_bench.runner.prepare import (
     build_indexer,
     build_stores,
     lexicon_of,
-    vocabulary_of,
 )
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.task_files import FLOOR
@@ -43,7 +44,10 @@ from elmo_bench.training.optimisers import construct
 
 @dataclass
 class Trained:
-    """A head and what it was trained with. After `train` it has the weights of the best epoch."""
+    """A head and what it was trained with.
+
+    After `train` it has the weights of the best epoch.
+    """
 
     module: HeadTraining
     loaders: DataModule
@@ -55,37 +59,34 @@ class Trained:
 
 
 def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Trained:
-    """Train the run's head until its epochs end, or its patience if it has any, with checkpoints in `work`.
+    """Train the run's head until its epochs end, or its patience if it has any, with
+    checkpoints in `work`.
 
-    A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses, and if the loss is not finite.
+    A `last.ckpt` there is resumed. Raises UserError for an option that a part refuses,
+    and if the loss is not finite.
     """
-    settings, training = prepared.spec.settings, prepared.spec.part("task.training")
+    training = prepared.spec.part("task.training")
     trained = build(prepared)
     if prepared.spec.head == FLOOR:
         fit(trained, prepared, logs)
         return trained
     fill(trained, prepared, "train", "dev")
-    main = f"dev_{trained.module.metric.main}"
-    waits = training.get("patience")
-    patience = [EarlyStopping(main, mode="max", patience=waits, check_on_train_epoch_end=True)] if waits else []
-    averages = []
-    if ema := training["ema"]:
-        averages = [construct("task.training.ema", {"ema": Ema}, {"name": "ema", **ema})]
-    progress = ShowProgress(prepared.title)
-    trained.trainer = pl.Trainer(
+    patience = _patience(training, trained)
+    trainer = pl.Trainer(
         accelerator=prepared.setup.accelerator,
         devices=1,
-        precision=settings["trainer.precision"],
+        precision=prepared.spec.settings["trainer.precision"],
         max_epochs=training["epochs"],
         gradient_clip_val=training["clip"],
         num_sanity_val_steps=0,
-        reload_dataloaders_every_n_epochs=1,  # the number of batches may differ by epoch (training.data.Batcher)
+        # The number of batches may differ by epoch (training.data.Batcher).
+        reload_dataloaders_every_n_epochs=1,
         callbacks=[
             RandomState(),
             GpuMemory(),
-            *averages,
+            *_averages(training),
             trained.history,
-            progress,
+            ShowProgress(prepared.title),
             *patience,
             Checkpoints(work, trained.history),
         ],
@@ -95,42 +96,89 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    resumed = _resume(trained, work / "last.ckpt", prepared.title) or {}
-    past = resumed.get(trained.history.state_key)
-    waited = any(resumed[each.state_key]["wait_count"] >= each.patience for each in patience) if past else False
-    if past and (waited or len(past["curves"]["dev"]) >= training["epochs"]):  # only the scores are missing
-        trained.history.load_state_dict(past)
+    trained.trainer = trainer
+    states = _resume(trained, work / "last.ckpt", prepared.title) or {}
+    past = states.get(trained.history.state_key)
+    if past and _is_over(past, states, patience, training["epochs"]):
+        trained.history.load_state_dict(past)  # only the scores are missing
     else:
-        checkpoint = work / "last.ckpt" if past else None
-        trained.trainer.fit(trained.module, datamodule=trained.loaders, ckpt_path=checkpoint, weights_only=True)
-    trained.module.load_state_dict(read_checkpoint(work / "best.ckpt")["state_dict"])
+        trainer.fit(
+            trained.module,
+            datamodule=trained.loaders,
+            ckpt_path=work / "last.ckpt" if past else None,
+            weights_only=True,
+        )
+    best = read_checkpoint(work / "best.ckpt")
+    trained.module.load_state_dict(best["state_dict"])
     return trained
 
 
-def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
-    """Fit a floor with scikit-learn as many times as it has epochs, and take the weights that are best on dev.
+def _patience(training: Mapping[str, Any], trained: Trained) -> list[EarlyStopping]:
+    epochs = training.get("patience")
+    if not epochs:
+        return []
+    main = f"dev_{trained.module.metric.main}"
+    return [
+        EarlyStopping(main, mode="max", patience=epochs, check_on_train_epoch_end=True)
+    ]
 
-    An epoch differs from the one before in the strength of its regularisation alone. A killed run starts anew.
+
+def _averages(training: Mapping[str, Any]) -> list[Callback]:
+    """The moving average of the weights, if the training has one."""
+    options = training["ema"]
+    if not options:
+        return []
+    return [construct("task.training.ema", {"ema": Ema}, {"name": "ema", **options})]
+
+
+def _is_over(
+    past: Mapping[str, Any],
+    states: Mapping[str, Any],
+    patience: Sequence[EarlyStopping],
+    epochs: int,
+) -> bool:
+    """Whether a killed run had trained all of its epochs, or had no more patience."""
+    if len(past["curves"]["dev"]) >= epochs:
+        return True
+    for callback in patience:
+        if states[callback.state_key]["wait_count"] >= callback.patience:
+            return True
+    return False
+
+
+def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
+    """Fit a floor with scikit-learn as many times as it has epochs; take the weights
+    that are best on dev.
+
+    An epoch differs from the one before in its regularisation alone. A killed run
+    starts anew.
     """
     module, history = trained.module, trained.history
-    train, epochs = prepared.splits["train"], prepared.spec.settings["task.training.epochs"]
+    head: Any = module.head
+    train = prepared.splits["train"]
+    epochs = prepared.spec.settings["task.training.epochs"]
     trained.trainer = pl.Trainer(
-        accelerator="cpu", logger=list(logs) or False, enable_progress_bar=False, enable_model_summary=False
+        accelerator="cpu",
+        logger=list(logs) or False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
     )
     dev = trained.loaders.loader("dev")
     best: dict[str, Any] = {}
     history.training.start()
-    for fitted in module.head.fits(train, epochs):
+    for fitted in head.fits(train, epochs):
         history.training.stop()
         trained.trainer.validate(module, dataloaders=dev, verbose=False)
-        history.add_fit(module.main_score, steps=fitted.steps, loss=fitted.loss)
+        score = module.main_score
+        history.add_fit(score, steps=fitted.steps, loss=fitted.loss)
         history.tokens += len(words_of(train))
-        if history.best_epoch == len(history.scores):
-            best = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-        console.print(
-            f"{prepared.title}  epoch {len(history.scores)}/{epochs}  loss {fitted.loss:.3f}  "
-            f"dev {module.metric.main} {module.main_score:.2f}",
-            highlight=False,
+        epoch = len(history.scores)
+        if history.best_epoch == epoch:
+            state = module.state_dict()
+            best = {name: tensor.clone() for name, tensor in state.items()}
+        _say(
+            f"{prepared.title}  epoch {epoch}/{epochs}  loss {fitted.loss:.3f}  "
+            f"dev {module.metric.main} {score:.2f}"
         )
         history.training.start()
     history.training.stop()
@@ -140,31 +188,30 @@ def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
 def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     trained.history.encoding.start()
-    texts = [text for split in splits for example in prepared.splits[split] for text in example.texts]
+    texts = []
+    for split in splits:
+        for example in prepared.splits[split]:
+            texts += example.texts
     for store in trained.stores.values():
         store.fill(texts, threads=prepared.setup.threads)
     trained.history.encoding.stop()
 
 
 def build(prepared: Prepared) -> Trained:
-    """The head, untrained, with its loaders and store; draws its initial weights with the run's seed."""
+    """The head, untrained, with its loaders and store.
+
+    Draws its initial weights with the run's seed.
+    """
     whole = Clock().start()
     spec, setup, splits = prepared.spec, prepared.setup, prepared.splits
     torch.set_num_threads(setup.threads or 1)
     keep_freed_memory()
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
-    metric = task_class(spec.task, "metric")()
     lexicon = lexicon_of(splits["train"])
     vocabulary = vocabulary_of(spec, prepared.data, splits["train"])
-    try:
-        head = build_head(spec, prepared.frozen, lexicon, vocabulary)
-        gold: Any = {split: [example.gold for example in examples] for split, examples in splits.items()}
-        module = HeadTraining(head, metric, training["optimizer"], gold, training["schedule"])
-    except (TypeError, ValueError) as error:  # a part refuses its numbers
-        if included_lines(error):
-            raise
-        raise UserError(f"an option has a value that does not fit: {error}. See task.head.") from error
+    module = _module(prepared, training, lexicon, vocabulary)
+    head: Any = module.head
     stores = build_stores(setup, prepared.frozen.encoders)
     index = build_indexer(head.embedder, stores)
     loaders = DataModule(
@@ -175,33 +222,82 @@ def build(prepared: Prepared) -> Trained:
         seed=setup.seed,
         readings=readings(spec, splits["train"]),
     )
-    return Trained(module, loaders, stores, vocabulary, lexicon, History(whole, prepared.code))
+    history = History(whole, prepared.code)
+    return Trained(module, loaders, stores, vocabulary, lexicon, history)
+
+
+def _module(
+    prepared: Prepared,
+    training: Mapping[str, Any],
+    lexicon: Lexicon,
+    vocabulary: Mapping[str, Any],
+) -> HeadTraining:
+    """The head and its training. Raises UserError for numbers that a part refuses."""
+    metric = task_class(prepared.spec.task, "metric")()
+    gold: Any = {}
+    try:
+        head = build_head(prepared.spec, prepared.frozen, lexicon, vocabulary)
+        for split, examples in prepared.splits.items():
+            gold[split] = [example.gold for example in examples]
+        return HeadTraining(
+            head, metric, training["optimizer"], gold, training["schedule"]
+        )
+    except (TypeError, ValueError) as error:
+        if included_lines(error):
+            raise
+        raise UserError(
+            f"an option has a value that does not fit: {error}. See task.head."
+        ) from error
 
 
 def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
-    """The state of the callbacks in a killed run's last checkpoint, for `fit` to load; None if there is none to resume.
+    """The state of the callbacks in a killed run's last checkpoint, for `fit` to load;
+    None if there is none to resume.
 
-    The best checkpoint is read too: the run needs it in the end, and one that is damaged would end every start. A run
-    whose encoder carries states starts anew, because the vectors depend on what the encoder read before the kill; so
-    does one whose included code has changed.
+    A run whose encoder carries states starts anew, because the vectors depend on what
+    the encoder read before the kill; so does one whose included code has changed.
     """
     if not last.exists():
         return None
-    if any(getattr(store.encoder, "stateful", False) for store in trained.stores.values()):
-        console.print(f"{title}: starts anew (encoder.contextual.stateful=true: its states are lost)", highlight=False)
+    encoders = [store.encoder for store in trained.stores.values()]
+    if any(getattr(encoder, "stateful", False) for encoder in encoders):
+        _say(
+            f"{title}: starts anew "
+            "(encoder.contextual.stateful=true: its states are lost)"
+        )
         return None
     try:
-        kept, best = (read_checkpoint(path, advice="") for path in (last, last.with_name("best.ckpt")))
-        states = (trained.module.state_dict(), kept["state_dict"], best["state_dict"])
-        ours, *theirs = ({name: tensor.shape for name, tensor in state.items()} for state in states)
-        if any(shapes != ours for shapes in theirs):
-            raise UserError(f"{last}: written by another version of this program")
-        state = kept["callbacks"]
-        history = state[trained.history.state_key]
-        if history.get("code", {}) != trained.history.code:
-            raise UserError("the code of its encoder or task has changed")
+        states = _states(trained, last)
     except UserError as error:
-        console.print(f"{title}: starts anew ({error})", highlight=False)
+        _say(f"{title}: starts anew ({error})")
         return None
-    console.print(f"{title}: resuming after epoch {len(history['curves']['dev'])}", highlight=False)
-    return state
+    epochs = len(states[trained.history.state_key]["curves"]["dev"])
+    _say(f"{title}: resuming after epoch {epochs}")
+    return states
+
+
+def _states(trained: Trained, last: Path) -> dict[str, Any]:
+    """The states of the callbacks in a checkpoint.
+
+    The best checkpoint is read too: the run needs it in the end, and one that is
+    damaged would end every start. Raises UserError if either does not fit.
+    """
+    ours = _shapes(trained.module.state_dict())
+    kept = read_checkpoint(last, advice="")
+    best = read_checkpoint(last.with_name("best.ckpt"), advice="")
+    for checkpoint in (kept, best):
+        if _shapes(checkpoint["state_dict"]) != ours:
+            raise UserError(f"{last}: written by another version of this program")
+    states: dict[str, Any] = kept["callbacks"]
+    history = states[trained.history.state_key]
+    if history.get("code", {}) != trained.history.code:
+        raise UserError("the code of its encoder or task has changed")
+    return states
+
+
+def _shapes(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in state.items()}
+
+
+def _say(line: str) -> None:
+    console.print(line, highlight=False)

@@ -1,5 +1,7 @@
 """The yaml files of `conf/` and of included folders: finding them and reading them."""
 
+import itertools
+import math
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import as_list
 from elmo_bench.spec.options import guess
 
+MOST_NODES = 100_000  # of a yaml
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
 
@@ -123,6 +126,7 @@ def load_yaml(path: Path) -> tuple[DictConfig, list[Any]]:
 
 def _content(path: Path) -> DictConfig | ListConfig:
     try:
+        _check_aliases(path)
         return OmegaConf.load(path)
     except (
         yaml.YAMLError,
@@ -135,6 +139,34 @@ def _content(path: Path) -> DictConfig | ListConfig:
         where = f"{path}:{mark.line + 1}" if mark else f"{path}"
         why = getattr(error, "problem", first_line(error))
         raise UserError(f"{where} cannot be read as YAML ({why}). Fix it.") from None
+
+
+def _check_aliases(path: Path) -> None:
+    """Raises UserError for aliases that stand for more than MOST_NODES nodes.
+
+    A few of them in each other take seconds and gigabytes when they are expanded.
+    """
+    text = path.read_text(encoding="utf-8")
+    if "&" not in text or "*" not in text:
+        return
+    sizes: dict[int, float] = {}
+
+    def size(node: yaml.Node | None) -> float:
+        if not isinstance(node, yaml.CollectionNode):
+            return 1
+        if id(node) not in sizes:
+            sizes[id(node)] = math.inf  # of an alias inside itself
+            parts: Any = node.value
+            if isinstance(node, yaml.MappingNode):
+                parts = itertools.chain.from_iterable(parts)
+            sizes[id(node)] = 1 + sum(map(size, parts))
+        return sizes[id(node)]
+
+    if size(yaml.compose(text, yaml.SafeLoader)) > MOST_NODES:
+        raise UserError(
+            f"{path}: its aliases stand for more than {MOST_NODES:,} values. "
+            "Write them out."
+        )
 
 
 def _is_list_of_names(defaults: Any) -> bool:

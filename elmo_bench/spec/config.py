@@ -96,6 +96,15 @@ def compose(
         raise UserError(f"{name}: {first_line(error)}") from None
 
 
+def choice_yaml(group: str, choice: str) -> dict[str, Any]:
+    """What a choice puts into the config, as plain data, interpolations unresolved.
+
+    With what it extends, and without what it overrides. Raises UserError.
+    """
+    content, _ = _choice(group, choice, CONF)
+    return OmegaConf.to_container(content)  # type: ignore[return-value]
+
+
 def one_run(options: Sequence[str], folder: Path) -> list[str]:
     """The options, and those that an experiment adds.
 

@@ -19,6 +19,7 @@ from typing import Any
 from elmo_bench.base.reading import reading
 from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
+from elmo_bench.spec.describe import rate_factor
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
@@ -183,7 +184,7 @@ class Experiment:
         for key, fixed_value in fixed.items():
             if settings.get(key, fixed_value) != fixed_value:
                 return None
-        value = spec.lr_scale if option == RATE else settings[option]
+        value = rate_factor(spec) if option == RATE else settings[option]
         return self._at(value) if isinstance(value, int | float) else None
 
     def _at(self, value: Any) -> Variant:

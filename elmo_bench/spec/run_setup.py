@@ -63,6 +63,19 @@ class Setup:
         )
 
     @property
+    def places(self) -> dict[str, Any]:
+        """Where data, weights and vectors are.
+
+        A spec knows the last component of a path alone.
+        """
+        return {
+            "data": self.data,
+            "root": str(self.data_root or ""),
+            "encoders": self.encoders,
+            "vectors": self.vectors,
+        }
+
+    @property
     def source(self) -> str:
         """The last three parts of the paths of weights and vectors.
 

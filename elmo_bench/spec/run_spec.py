@@ -4,9 +4,7 @@ Imports no torch, reads no data and no weights.
 """
 
 import re
-import shlex
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Self
@@ -16,18 +14,22 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.budget import converged  # noqa: F401  # others import it from here
-from elmo_bench.spec.config import VERSIONS, compose, reads_own_data, task_yaml
+from elmo_bench.spec.conf_files import config_file, config_files
+from elmo_bench.spec.config import (
+    VERSIONS,
+    choice_yaml,
+    compose,
+    reads_own_data,
+    task_yaml,
+)
 from elmo_bench.spec.config_settings import settings_of
-from elmo_bench.spec.options import is_option, nested, spelled
+from elmo_bench.spec.options import nested, spelled
 from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.settings import (
     ABSENT,
     OWN,
     OWN_COLUMNS,
-    RATE,
     check_run,
-    invented,
     name_of,
     parts_of,
 )
@@ -36,8 +38,7 @@ from elmo_bench.spec.task_files import head_of, head_options
 # With either, the seed draws the training examples.
 DRAWN = {"data.train_fraction", "data.max_train"}
 _PARTS = ("suite", "task", "encoder", "size", "settings", "contents")
-# Options that come with their choice of `mix`. A run adds other new options with `+`.
-_OF_MIX = ("mix.layer", "mix.scalars")
+_KIND = "encoder.contextual.kind"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,9 @@ class RunSpec:
     size: str
     settings: dict[str, Any]
     contents: dict[str, Any] | None = None
+    # The `changes` that a record states. They follow from the settings and identify
+    # nothing; with them, no config is composed.
+    stated_changes: dict[str, str] | None = None
 
     @classmethod
     def of(cls, config: DictConfig) -> Self:
@@ -68,6 +72,11 @@ class RunSpec:
             size=config.size.name,
             settings=settings_of(config),
         )
+
+    @classmethod
+    def of_record(cls, record: Any) -> Self:
+        """The spec of a record, a `ledger.Record`."""
+        return cls(**record.spec.to_json(), stated_changes=record.changes)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, equal for equal specs."""
@@ -116,7 +125,7 @@ class RunSpec:
 
         The part is "" without a stack. Options are kind, version, weights, …
         """
-        if "encoder.contextual.kind" not in self.settings:
+        if _KIND not in self.settings:
             return {}
         options = self.part("encoder")
         options.pop("words", None)
@@ -147,8 +156,46 @@ class RunSpec:
 
         Raises UserError if there is none (any more).
         """
-        _, spec = self._base()
-        return spec
+        return composed(self.base_options)
+
+    @cached_property
+    def base_options(self) -> tuple[str, ...]:
+        """The options that name the default run.
+
+        Composes nothing. Raises UserError if the task, the encoder, the suite or the
+        size is not installed here.
+        """
+        config_file("task", self.task)
+        config_file("size", self.size)
+        if reads_own_data(self.task):
+            suite = f"suite.name={self.suite}"
+        else:
+            config_file("suite", self.suite)
+            suite = f"suite={self.suite}"
+        options = [f"task={self.task}", *self._encoder_options()]
+        options += [f"{key}={name}" for key, name in head_options(self.head).items()]
+        return *options, suite, f"size={self.size}"
+
+    def _encoder_options(self) -> list[str]:
+        """The options that name the encoder. Raises UserError."""
+        # Most encoders are called after their yaml in conf/encoder.
+        kind = self.settings.get(_KIND)
+        files = config_files("encoder")
+        name = ""
+        if self.encoder in files:
+            named = choice_yaml("encoder", self.encoder)["encoder"]
+            name = named["name"]
+            if name == self.encoder and _kind_of(named) == kind:
+                return [f"encoder={self.encoder}"]
+        # The yaml of the others is called after their kind, and the user names them.
+        if kind in files and name != self.encoder:
+            generic = choice_yaml("encoder", kind)["encoder"]
+            if generic["name"] == "???" and _kind_of(generic) == kind:
+                weights = str(self.settings.get("encoder.contextual.weights"))
+                is_its_name = _without_spaces(weights) == self.encoder
+                name = weights if is_its_name else self.encoder
+                return [f"encoder={kind}", f"encoder.name={spelled(name)}"]
+        raise UserError(f"encoder {self.encoder}: not installed here")
 
     @cached_property
     def usual(self) -> dict[str, Any] | None:
@@ -172,31 +219,16 @@ class RunSpec:
         if DRAWN & self.changes.keys():
             return False
         try:
-            options, _ = self._base()
+            encoder = self._encoder_options()[0].removeprefix("encoder=")
         except UserError:
             return False
-        config, _ = _composed(options)
-        return not config.encoder.get("draws")
+        return not choice_yaml("encoder", encoder)["encoder"].get("draws")
 
     @property
     def protocol(self) -> int:
         """The version of the training protocol; 0 if a stored spec has none."""
         version = self.settings.get("protocol")
         return version if isinstance(version, int) else 0
-
-    @property
-    def lr_scale(self) -> float | None:
-        """The learning rate divided by the default run's.
-
-        None if a run has no learning rate.
-        """
-        rate = self.settings.get(RATE)
-        usual_rate = (self.usual or {}).get(RATE)
-        if not isinstance(rate, int | float) or not isinstance(usual_rate, int | float):
-            return None
-        if usual_rate <= 0:
-            return None
-        return float(f"{rate / usual_rate:.6g}")
 
     @cached_property
     def identity(self) -> str:
@@ -211,21 +243,14 @@ class RunSpec:
     def changes(self) -> dict[str, str]:
         """{option: value} where this run differs from the default run.
 
-        The values are as on the command line, sorted by option, after the head unless
-        it is the task's own or a floor's, which its encoder brings. Empty for a task or
-        an encoder that is not installed here.
+        The values are as on the command line, sorted by option; `head` is among them
+        unless it is the task's own or a floor's. As its record states them, if there is
+        one that does. Else empty for a task or an encoder that is not installed here.
         """
-        usual = self.usual
-        if usual is None:
-            return {}
-        settings = {key: value for key, value in ABSENT.items() if key in usual}
-        settings |= self.settings
-        changes = head_options(self.head)
-        for key in sorted(settings.keys() - _UNCHANGED):
-            value = settings[key]
-            if _differs(key, value, usual):
-                changes[key] = spelled(value)
-        return changes
+        if self.stated_changes is not None:
+            stated = self.stated_changes
+            return {key: stated[key] for key in sorted(stated.keys() - _UNCHANGED)}
+        return computed_changes(self) or {}
 
     @property
     def columns(self) -> dict[str, str]:
@@ -236,75 +261,34 @@ class RunSpec:
                 columns[key] = spelled(self.settings[key])
         return columns
 
-    @property
-    def label(self) -> str:
-        """The difference from the default run, such as `mix=last, place=both`.
 
-        Empty for the default run. The hash if there is no default run, as its yaml is
-        not included: all of the settings would differ.
-        """
-        if self.usual is None:
-            return f"run {self.hash}"
-        return ", ".join(f"{key}={value}" for key, value in self.changes.items())
+def computed_changes(spec: RunSpec) -> dict[str, str] | None:
+    """{option: value} where a run differs from today's default run, by its settings.
 
-    def command(self, seed: int) -> str:
-        """The command that makes this run.
+    None if there is no default run.
+    """
+    usual = spec.usual
+    if usual is None:
+        return None
+    settings = {key: value for key, value in ABSENT.items() if key in usual}
+    settings |= spec.settings
+    changes = head_options(spec.head)
+    for key in settings.keys() - _UNCHANGED:
+        value = settings[key]
+        if _differs(key, value, usual):
+            changes[key] = spelled(value)
+    return dict(sorted(changes.items()))
 
-        A path of data, weights or vectors appears as its last component. Raises
-        UserError if there is none, as for settings that no run has.
-        """
-        base, _ = self._base()
-        setting = invented(self.settings)
-        if setting:
-            raise UserError(f"no run has {setting}")
-        config, _ = _composed(base)
-        options = [*base]
-        for key, value in self.settings.items():
-            if key.removeprefix("data.") in OWN:
-                options.append(f"{key}={spelled(value)}")
-        for key, change in self.changes.items():
-            if key == "head":  # which `base` has
-                continue
-            is_new = key not in _OF_MIX and not is_option(key, config)
-            plus = "+" if is_new else ""
-            options.append(f"{plus}{key}={change}")
-        return shlex.join(["elmo-bench", "run", *options, f"seed={seed}"])
 
-    def _base(self) -> tuple[tuple[str, ...], "RunSpec"]:
-        """The options that name the default run, and its spec. Raises UserError."""
-        with suppress(UserError):
-            # Most encoders are called after their yaml in conf/encoder.
-            return self._base_with(f"encoder={self.encoder}")
-        # The yaml of the others is called after their kind, and the user names them.
-        kind = self.settings.get("encoder.contextual.kind")
-        if not kind:
-            words = str(self.settings.get("encoder.words"))
-            kind = {"static": "glove", "learned": "none"}.get(words)
-        weights = str(self.settings.get("encoder.contextual.weights"))
-        has_name_of_weights = _without_spaces(weights) == self.encoder
-        name = weights if has_name_of_weights else self.encoder
-        return self._base_with(f"encoder={kind}", f"encoder.name={spelled(name)}")
+def changes_of(record: Any) -> dict[str, str] | None:
+    """`computed_changes` of a `ledger.Record`."""
+    return computed_changes(RunSpec.of_record(record))
 
-    def _base_with(self, *encoder: str) -> tuple[tuple[str, ...], "RunSpec"]:
-        """The options that name the default run, with these of its encoder.
 
-        Raises UserError if they do not name this encoder.
-        """
-        suite = "suite.name" if reads_own_data(self.task) else "suite"
-        head = [f"{key}={name}" for key, name in head_options(self.head).items()]
-        options = (
-            f"task={self.task}",
-            *encoder,
-            *head,
-            f"{suite}={self.suite}",
-            f"size={self.size}",
-        )
-        _, spec = _composed(options)
-        kind = "encoder.contextual.kind"
-        has_kind = spec.settings.get(kind) == self.settings.get(kind)
-        if spec.encoder != self.encoder or not has_kind:
-            raise UserError(f"encoder {self.encoder}: not installed here")
-        return options, spec
+def _kind_of(encoder: Mapping[str, Any]) -> str | None:
+    """The kind of the contextual encoder in an encoder's yaml."""
+    contextual = encoder.get("contextual")
+    return contextual.get("kind") if isinstance(contextual, Mapping) else None
 
 
 def described(*options: str) -> tuple[RunSpec, Setup]:
@@ -323,9 +307,9 @@ def _without_spaces(name: str) -> str:
 
 
 @cache
-def _composed(options: tuple[str, ...]) -> tuple[DictConfig, RunSpec]:
-    config = compose("config", options)
-    return config, RunSpec.of(config)
+def composed(options: tuple[str, ...]) -> RunSpec:
+    """The spec of the run with these options, which is composed once."""
+    return RunSpec.of(compose("config", options))
 
 
 # No change of the user's: versions of code, and names of the user's files and columns.

@@ -79,13 +79,30 @@ def csv(*, work: Path, **_: Any) -> Logger:
     file = Path(logger.log_dir) / "metrics.csv"
     before = ""
     if file.is_file() and (work / "last.ckpt").exists():
-        before = file.read_text(encoding="utf-8")
+        before = _finished_epochs(file.read_text(encoding="utf-8"))
     file.unlink(missing_ok=True)
     writer = logger.experiment  # empties the folder
     if before:
         file.write_text(before, encoding="utf-8")
         writer.metrics_keys = before.splitlines()[0].split(",")
     return logger
+
+
+def _finished_epochs(text: str) -> str:
+    """The rows of a log up to its last epoch, each of which ends with its loss.
+
+    What a killed run logged behind them is logged again.
+    """
+    lines = text.splitlines(keepends=True)
+    if not lines:
+        return ""
+    names = lines[0].strip().split(",")
+    end = 1
+    for number, line in enumerate(lines[1:], start=2):
+        row = dict(zip(names, line.strip().split(","), strict=False))
+        if row.get("loss"):
+            end = number
+    return "".join(lines[:end])
 
 
 def tensorboard(

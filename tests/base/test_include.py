@@ -15,6 +15,7 @@ from elmo_bench.reporting.remarks import remarks
 from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.describe import command_of, label_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from tests.runs import ROOT, printed, printed_folder, small
 
@@ -40,8 +41,8 @@ def test_a_suite_of_a_folder_has_default_runs_of_its_own(tmp_path, forgotten):
     spec = RunSpec.of(composed)
     assert build_data(spec, Setup.of(composed)).options("clinic")["folder"] == "clinic"
     assert spec.changes == {}
-    assert spec.command(0) == "elmo-bench run task=ner encoder=elmo suite=clinic size=cpu seed=0"
-    assert RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"])).label == "mix=last"
+    assert command_of(spec, 0) == "elmo-bench run task=ner encoder=elmo suite=clinic size=cpu seed=0"
+    assert label_of(RunSpec.of(compose("config", ["task=ner", "suite=clinic", "mix=last"]))) == "mix=last"
 
 
 def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
@@ -76,12 +77,12 @@ def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tm
     made(1, ENCODER, ("another.py", "x = 1"))
     assert "with other code" not in made(0, ENCODER)
     first, second = read_all(runs).records
-    assert first["environment"]["code"].keys() == {"encoder"}
-    assert first["environment"]["code"] == second["environment"]["code"]
+    assert first.environment.code.keys() == {"encoder"}
+    assert first.environment.code == second.environment.code
     assert remarks(frame_of(runs, [first, second])) == []
     made(2, ENCODER.replace("float(len(word))", "2 * float(len(word))"))
     assert "already in the ledger, with other code than its folder has now (" in made(0, ENCODER + "# another\n")
-    assert len({record["hash"] for record in read_all(runs).records}) == 1
+    assert len({record.hash for record in read_all(runs).records}) == 1
     said = "the code of the encoder changed between these runs, so their scores do not compare."
     assert main(["sweep", "seed=0,2", *options]) == 0
     assert said in capsys.readouterr().out

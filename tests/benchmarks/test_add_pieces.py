@@ -15,7 +15,7 @@ from elmo_bench.ledger import RunPaths, read_record
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
-from tests.ledger.records import make_cost
+from tests.ledger.records import changed, make_cost, put
 from tests.runs import GOLDEN, ROOT, SMALL, VECTORS, files, run_small
 
 pytest.importorskip("transformers")
@@ -80,14 +80,14 @@ def test_a_moved_run_is_the_run_of_today(tiny_bert, usual, tmp_path, add_pieces,
         ledger, before, today = copied(usual, tmp_path)
     else:
         ledger, before, today = old_and_new(tmp_path, tiny_bert, *options, encoder=encoder)
-    assert before["hash"] != today["hash"]
+    assert before.hash != today.hash
     assert add_pieces(ledger, "--weights", tiny_bert) == (0, ["1 records moved"])
     paths = RunPaths.of(ledger, today)
     moved = read_record(paths.record)
-    assert moved["spec"] == today["spec"]
-    same = before.keys() - {"spec", "hash", "kept"}
-    assert {key: moved[key] for key in same} == {key: before[key] for key in same}
-    assert moved["kept"]["bytes"] == (paths.folder / moved["kept"]["file"]).stat().st_size
+    assert moved.spec == today.spec
+    other = {"spec", "hash", "kept"}
+    assert moved.model_dump(exclude=other) == before.model_dump(exclude=other)
+    assert moved.kept.bytes == (paths.folder / moved.kept.file).stat().st_size
     assert files(ledger) == files(tmp_path / "today")
     assert main(["check", str(ledger)]) == 0
     (tmp_path / "text.conll").write_text("Anna O\n\n")
@@ -118,7 +118,7 @@ def test_a_killed_script_is_started_again(tiny_bert, usual, tmp_path, add_pieces
     assert RunPaths.of(ledger, before).record.exists()
     assert add_pieces(ledger, "--weights", tiny_bert) == (0, ["1 records moved"])
     assert files(ledger) == files(tmp_path / "today")
-    assert read_record(RunPaths.of(ledger, today).record)["outcomes"] == before["outcomes"]
+    assert read_record(RunPaths.of(ledger, today).record).outcomes == before.outcomes
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_a_killed_script_is_started_again(tiny_bert, usual, tmp_path, add_pieces
 def test_a_run_that_may_be_another_stays(tiny_bert, usual, tmp_path, add_pieces, *, change, said):
     ledger, before, today = copied(usual, tmp_path)
     if change == "version":
-        before["environment"]["packages"]["tokenizers"] = "0.1.0"
-        RunPaths.of(ledger, before).record.write_text(json.dumps(before))
+        older = changed(before, {"environment/packages/tokenizers": "0.1.0"})
+        put(RunPaths.of(ledger, before).record, older)
     own = tiny_bert
     if change == "files":
         from tests.tiny_bert import make_tiny_bert

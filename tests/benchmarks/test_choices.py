@@ -37,8 +37,8 @@ def test_runs_that_differ_in_one_chosen_option_are_compared(tmp_path: Path):
         add(tmp_path, "ner", "glove", seed, size="paper", lift=0.2, created="2026-06-01T00:00:00+00:00")
     found, test = scores(runs_in(tmp_path))
     assert {place: sorted(by_label) for place, by_label in found.items()} == {("ner", "glove"): ["", LR]}
-    assert {*found["ner", "glove"][""].values()} == {record["scores"]["dev"]["overall"]["f1"] for record in cpu}
-    assert {*test["ner", "glove"][""].values()} == {record["scores"]["test"]["overall"]["f1"] for record in cpu}
+    assert {*found["ner", "glove"][""].values()} == {record.scores.dev.overall["f1"] for record in cpu}
+    assert {*test["ner", "glove"][""].values()} == {record.scores.test.overall["f1"] for record in cpu}
 
 
 def test_dropout_rates_of_inference_are_one_choice(tmp_path: Path):

@@ -46,13 +46,13 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch
     assert capsys.readouterr().out.count("| elmo_only ") == 1
     [found], problems = read_costs(out)
     assert problems == []
-    assert found["settings"] == encoder_part(RunSpec.of(compose("config", [*TINY])).settings)
-    assert (found["environment"]["threads"], found["environment"]["device"]) == (1, "cpu")
-    assert [(int(size), len(each)) for size, each in found["tokens_per_second"].items()] == [
+    assert found.settings == encoder_part(RunSpec.of(compose("config", [*TINY])).settings)
+    assert (found.environment.threads, found.environment.device) == (1, "cpu")
+    assert [(int(size), len(each)) for size, each in found.tokens_per_second.items()] == [
         (size, PASSES) for size in BATCHES
     ]
-    assert found["load_seconds"] > 0 and 1 < found["memory_mib"] < 2000
-    assert str(GOLDEN.parent) not in json.dumps(found)  # no path of this machine
+    assert found.load_seconds > 0 and 1 < found.memory_mib < 2000
+    assert str(GOLDEN.parent) not in json.dumps(found.to_json())  # no path of this machine
 
 
 @pytest.mark.slow

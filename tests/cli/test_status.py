@@ -1,15 +1,14 @@
 """`status`: the runs of a sweep that are done, running or missing."""
 
-import json
-
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, read_record, run_hash, run_lock, write_record
+from elmo_bench.ledger import RunPaths, read_record, run_lock, write_record
 from elmo_bench.reporting.published import published
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import OUTCOMES, make_record
+from tests.ledger.records import OUTCOMES, changed, hash_of, make_record
+from tests.ledger.records import put as write_content
 from tests.runs import small
 
 SWEEP = ("task=ner", "encoder=none,glove", "seed=0,1")
@@ -44,12 +43,11 @@ def put(ledger, *options, versions=(), weights="w1", created="2026-01-02T03:04:0
     config = compose("config", list(options))
     spec = RunSpec.of(config).with_contents({"weights": weights}).to_json()
     spec["settings"] |= dict(versions)
-    record = make_record(spec=spec, hash=run_hash(spec), seed=config.seed, created=created)
-    record["cost"]["cpu_seconds"] = seconds
+    record = make_record(spec=spec, hash=hash_of(spec), seed=config.seed, created=created)
+    changes = {"cost/cpu_seconds": seconds, "curves": {"dev": dev or [55.0, 60.0, 59.0], "steps": [1] * 3}}
     if dev:
-        record["scores"]["dev"]["overall"]["f1"] = max(dev)
-        record["epochs"]["best"] = dev.index(max(dev)) + 1
-    record["curves"] = {"dev": dev or [55.0, 60.0, 59.0], "steps": [1] * 3}
+        changes |= {"scores/dev/overall/f1": max(dev), "epochs/best": dev.index(max(dev)) + 1}
+    record = changed(record, changes)
     paths = RunPaths.of(ledger, record)
     write_record(paths, record, OUTCOMES)
     return paths
@@ -142,8 +140,7 @@ def test_time_without_a_run_of_ones_own_is_that_of_the_published_run(tmp_path, c
 def test_two_folders_of_one_name_are_two_encoders(status, ledger):
     """A record says which folder its weights are from: the run of the other folder is missing."""
     path = put(ledger, "encoder=hf", "encoder.name=here/first/checkpoint-500").record
-    record = read_record(path) | {"environment": make_record()["environment"] | {"source": "here/first/checkpoint-500"}}
-    path.write_text(json.dumps(record), encoding="utf-8")
+    write_content(path, changed(read_record(path), {"environment/source": "here/first/checkpoint-500"}))
     folders = "encoder.name=here/first/checkpoint-500,here/second/checkpoint-500"
     _, said = status(sweep=("encoder=hf", folders, "seed=0"))
     assert "2 runs: 1 done (1 converged), 1 missing" in said

@@ -64,15 +64,15 @@ def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weigh
     check_record(record)
     alone = {"elmo": elmo.load(weights=str(GOLDEN)), "bert_mini": hf.load(weights=str(tiny_bert))}
     checksums = {part: encoder.checksum for part, encoder in alone.items()}
-    assert record["spec"]["contents"]["weights"] == checksums
-    mixes = record["layer_weights"][-1]
-    depths = {name: len(mix["weights"]) for name, mix in mixes.items()}
+    assert record.spec.contents["weights"] == checksums
+    mixes = record.layer_weights[-1]
+    depths = {name: len(mix.weights) for name, mix in mixes.items()}
     assert depths == {"input elmo": 3, "input bert_mini": BLOCKS + 1}
-    assert mixes["input elmo"] != record["layer_weights"][0]["input elmo"]
-    settings = record["spec"]["settings"]
+    assert mixes["input elmo"] != record.layer_weights[0]["input elmo"]
+    settings = record.spec.settings
     assert settings["encoder.contextual.parts.bert_mini.weights"] == "tiny-bert"
-    assert str(tiny_bert.parent) not in json.dumps(record)
-    assert record["parameters"]["frozen"] > sum(encoder.parameters for encoder in alone.values())
+    assert str(tiny_bert.parent) not in json.dumps(record.to_json())
+    assert record.parameters.frozen > sum(encoder.parameters for encoder in alone.values())
     file = RunPaths.of(tmp_path / "runs", record).record
     (tmp_path / "text.conll").write_text("Anna O\nran O\n\n")
     given = ["predict", str(file), str(tmp_path / "text.conll"), str(tmp_path / "out.conll")]

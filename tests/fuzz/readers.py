@@ -26,12 +26,11 @@ from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import write_layers
 from elmo_bench.encoders.hf_files import check_names
-from elmo_bench.ledger import RunPaths, joined, types_of
+from elmo_bench.ledger import Holder, RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
-from elmo_bench.ledger.paths import Holder
 from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.pretraining.encode import Corpus
-from elmo_bench.runner.predict import About, KeptHead, write_head
+from elmo_bench.runner.heads import About, KeptHead, write_head
 from elmo_bench.runner.prepare import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
@@ -48,7 +47,7 @@ TEXT = "the old cats sleep .\nvery old dogs bark .\n\nbirds sing .\n" * 5
 VECTORS = "".join(f"word{n} {n}.5 -0.25 1e-3\n" for n in range(20))
 WORD2VEC = f"2 3\nthe {'1234' * 3}\nnaïve {'1234' * 3}\n"  # 1234: a small number
 OPTIONS = "task=ner\nencoder=elmo\ntask.head.hidden=[8,4]\nmix.penalty=0.1\nplace=both\nseed=3\ndata.max_train=60"
-HOLDER = Holder(spec=make_record()["spec"], seed=0, machine="m", pid=1)
+HOLDER = Holder(spec=make_record().spec, seed=0, machine="m", pid=1)
 FASTTEXT = GOLDEN.parent / "fasttext"
 PACK: dict[str, Any] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -149,8 +148,8 @@ def of_text() -> list[Case]:
         one("encoders.static:read_text", archive.getvalue(), zip_),
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
         one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin", finite=False),
-        one("base.json:read_json", json.dumps(make_record()), "x.json"),
-        one("ledger.paths:read_holder", json.dumps(HOLDER), "x.json"),
+        one("base.json:read_json", json.dumps(make_record().to_json()), "x.json"),
+        one("ledger.locks:read_holder", json.dumps(HOLDER.to_json()), "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
         one("elmo.embed:read", TEXT),
         one("text.columns:read_columns", "a B-x\nb\tO\n\nc O\n"),
@@ -209,7 +208,7 @@ def of_arrays() -> list[Case]:
             lambda read, path: [*read(path).parameters()], finite=False),
         one("base.files:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
             finite=False),
-        one("runner.predict:read_head", lambda path: write_head(path, KeptHead(
+        one("runner.heads:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), about)), tensors, finite=False),
         one("text.parquet_rows:rows_of_parquet", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),

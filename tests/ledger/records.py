@@ -1,5 +1,6 @@
 """Valid records to build tests on."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,25 +10,26 @@ import numpy as np
 from elmo_bench.base.json import digest
 from elmo_bench.base.metric import scores_of
 from elmo_bench.ledger import SCHEMA, Record, RunPaths, Spec, digest_of, joined, run_hash, write_record
+from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.spec.names import metric_of
 
 OUTCOMES = {"correct": np.array([1, 0, 1], dtype=bool), "guessed": np.array([0, 3, 255])}
 
 
-def make_record(
+def make_content(
     *, suite: str = "open", task: str = "chunking", encoder: str = "elmo", seed: int = 0, test: float = 50.0,
     dev: float = 60.0, settings: Mapping[str, Any] = {}, weights: str = "w1",
     created: str = "2026-01-02T03:04:05+00:00", attempt: str | None = None, **changes,
-) -> Record:  # fmt: skip
-    """A complete record of a run.
+) -> Any:  # fmt: skip
+    """A complete record of a run, as JSON.
 
     `changes` replace top-level keys; different `settings` or `weights` give a different hash.
     """
     usual = {"task.version": 1, "task.training.epochs": 10, "task.training.patience": 1, "hidden": [8, 4]}
-    spec = Spec(
-        suite=suite, task=task, encoder=encoder, size="cpu", settings={**usual, **settings},
-        contents={"weights": weights, "data": "d1"},
-    )  # fmt: skip
+    spec = {
+        "suite": suite, "task": task, "encoder": encoder, "size": "cpu", "settings": {**usual, **settings},
+        "contents": {"weights": weights, "data": "d1"},
+    }  # fmt: skip
     scores = {
         "dev": {"overall": {"f1": dev, "precision": 61.5}, "by_type": {"PER": {"f1": 70.0, "gold": 10}}},
         "test": {"overall": {"f1": test, "precision": 51.5}},
@@ -47,7 +49,7 @@ def make_record(
     }  # fmt: skip
     mixes = [([0.5, 0.25, 0.25], 1.0), ([0.25, 0.5, 0.25], 2.0), ([0.5, 0.5, 0.0], 2.5)]
     record: Any = {
-        "schema": SCHEMA, "attempt": "", "spec": spec, "hash": run_hash(spec), "seed": seed, "metric": "f1",
+        "schema": SCHEMA, "attempt": "", "spec": spec, "hash": hash_of(spec), "seed": seed, "metric": "f1",
         "formula": "made-up", "selected_on": "dev", "scores": scores,
         "layer_weights": [{"input": {"weights": weights, "gamma": gamma}} for weights, gamma in mixes],
         "epochs": {"run": 3, "best": 2}, "curves": curves, "parameters": {"trainable": 123456, "frozen": 654321},
@@ -61,6 +63,35 @@ def make_record(
     return record
 
 
+def make_record(**options: Any) -> Record:
+    """The record of `make_content`."""
+    return Record.read(make_content(**options), "record")
+
+
+def hash_of(spec: Any) -> str:
+    """The hash of a run, from its spec as JSON."""
+    return run_hash(Spec.read(spec, "spec"))
+
+
+def changed(record: Record, changes: Mapping[str, Any]) -> Record:
+    """The record with other values of these keys, such as `cost/seconds`; with the hash of its spec."""
+    content = record.to_json()
+    for path, value in changes.items():
+        *parents, last = path.split("/")
+        node = content
+        for parent in parents:
+            node = node[parent]
+        node[last] = value
+    if any(path.startswith("spec") for path in changes):
+        content["hash"] = hash_of(content["spec"])
+    return Record.read(content, "record")
+
+
+def put(path: Path, record: Record) -> None:
+    """Write a record to its file, whatever is wrong with it."""
+    path.write_text(json.dumps(record.to_json()), encoding="utf-8")
+
+
 def store_record(ledger: Path, **changes) -> RunPaths:
     """Write such a record, with outcomes, to where it belongs."""
     record = make_record(**changes)
@@ -69,10 +100,11 @@ def store_record(ledger: Path, **changes) -> RunPaths:
     return paths
 
 
-def write_true(paths: RunPaths, record: Any) -> None:
+def write_true(paths: RunPaths, made: Record) -> None:
     """Write a record of the task ner whose scores follow from its outcomes: 10 items, F1 to a hundredth of a point."""
     metric, outcomes = metric_of("ner"), {}
     thousand = np.full(10, 1000)
+    record = made.to_json()
     for split, scores in record["scores"].items():
         correct = round(100 * scores["overall"]["f1"])
         counts = {"correct": np.diff(np.arange(11) * correct // 10), "guessed": thousand, "gold": thousand}
@@ -80,7 +112,14 @@ def write_true(paths: RunPaths, record: Any) -> None:
         record["scores"][split] = scores_of(metric, counts)
         outcomes[split] = counts
     stored = joined(outcomes)
-    write_record(paths, record | {"formula": metric.formula, "outcomes": digest_of(stored)}, stored)
+    write_record(
+        paths,
+        changed(
+            made,
+            {"scores": record["scores"], "formula": metric.formula, "outcomes": digest_of(stored)},
+        ),
+        stored,
+    )
 
 
 def make_cost(
@@ -89,14 +128,15 @@ def make_cost(
     settings: dict[str, Any] | None = None,
     contents: dict[str, Any] | None = None,
     rates: dict[str, list[float]] | None = None,
-) -> Any:
+) -> EncoderCost:
     """What `elmo-bench cost` writes; tokens a second by batch, one for each pass."""
     rates = rates or {"1": [1000.0, 1100.0, 900.0], "32": [4000.0, 4400.0, 3600.0]}
-    return {
+    content = {
         "schema": 2, "encoder": encoder, "text": "0" * 12, "tokens": 15166, "load_seconds": 0.2, "memory_mib": 51.0,
         "parameters": 15_360_000, "created": "2026-11-23T01:35:47+00:00",
         "settings": settings or {"encoder.words": "static", "encoder.vectors": "v", "encoder.contextual": None},
         "contents": contents or {"vectors": "a" * 64},
-        "environment": make_record()["environment"] | {"cpu": "Some CPU (X 2)"},  # type: ignore[operator]
+        "environment": make_content()["environment"] | {"cpu": "Some CPU (X 2)"},
         "tokens_per_second": {size: [1.0] for size in ("1", "8", "32", "128")} | rates,
     }  # fmt: skip
+    return EncoderCost.read(content, "cost")

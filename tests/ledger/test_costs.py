@@ -1,12 +1,11 @@
 """Files of what encoders cost: which encoder they are of, and what a reader refuses."""
 
-import copy
 import json
 
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.costs import encoder_key, read_costs, write_cost
+from elmo_bench.ledger.costs import EncoderCost, encoder_key, read_costs, write_cost
 from tests.ledger.records import make_cost
 
 
@@ -20,11 +19,11 @@ def test_what_is_written_is_read(tmp_path):
 
 def test_a_measurement_replaces_the_one_of_the_same_weights_and_no_other(tmp_path):
     cost = make_cost()
-    newer = copy.deepcopy(cost) | {"load_seconds": 9.0}
-    weights = copy.deepcopy(cost) | {"contents": {"vectors": "b" * 64}}
-    other = make_cost(settings={**cost["settings"], "encoder.precision": "int8"})
-    elsewhere = copy.deepcopy(cost)
-    elsewhere["environment"]["device"] = "NVIDIA H100"
+    newer = cost.model_copy(update={"load_seconds": 9.0})
+    weights = make_cost(contents={"vectors": "b" * 64})
+    other = make_cost(settings={**cost.settings, "encoder.precision": "int8"})
+    on_gpu = cost.environment.model_copy(update={"device": "NVIDIA H100"})
+    elsewhere = cost.model_copy(update={"environment": on_gpu})
     paths = [write_cost(tmp_path, each) for each in (cost, newer, other, elsewhere, weights)]
     assert paths[0] == paths[1] and len(set(paths)) == 4
     assert newer in read_costs(tmp_path)[0] and cost not in read_costs(tmp_path)[0]
@@ -40,7 +39,7 @@ def test_a_folder_that_is_a_link_is_not_read(tmp_path):
 
 
 def test_identity_is_of_the_frozen_encoder_alone():
-    settings, contents = make_cost()["settings"], make_cost()["contents"]
+    settings, contents = make_cost().settings, make_cost().contents
     run = {**settings, "mix.penalty": 1, "task.version": 3}
     assert encoder_key(run, {**contents, "data": "d"}) == encoder_key(settings, contents)
     for other in ({**settings, "encoder.precision": "int8"}, {**settings, "encoder.vectors": "x"}):
@@ -61,13 +60,13 @@ def test_identity_is_of_the_frozen_encoder_alone():
 )
 def test_a_damaged_file_is_one_line_with_its_name(tmp_path, change, said):
     path = write_cost(tmp_path, make_cost())
-    cost = make_cost()
+    cost = make_cost().to_json()
     change(cost)
     path.write_text(json.dumps(cost))
     found, [problem] = read_costs(tmp_path)
     assert found == [] and problem.startswith(f"{path}: ") and said in problem and "\n" not in problem
     with pytest.raises(UserError):
-        write_cost(tmp_path, cost)
+        EncoderCost.read(cost, "cost")
 
 
 def test_a_cost_that_is_a_link_is_not_read(tmp_path):

@@ -61,10 +61,10 @@ def test_main_scores_by_hand(task, outcomes, score):
     assert main_of(metric_of(task), outcomes) == pytest.approx(score, abs=1e-4 if task == "coref" else 1e-12)
 
 
-@pytest.mark.parametrize("record", read_all(GOLDEN).records, ids=lambda record: record["spec"]["task"])
+@pytest.mark.parametrize("record", read_all(GOLDEN).records, ids=lambda record: record.spec.task)
 def test_of_many_sums_there_are_as_many_figures(record):
     """All figures of resampled items, by type too, at once or one after the other."""
-    metric = metric_of(record["spec"]["task"])
+    metric = metric_of(record.spec.task)
     sums = sums_of(metric, of_split(read_outcomes(RunPaths.of(GOLDEN, record)), "test"))
     for count in ("correct", "guessed", "gold", "excess", "missed"):
         sums |= {f"type:{name}.{count}": 7 for name in ("A", "B")}
@@ -122,11 +122,11 @@ def test_two_seeds_of_the_committed_runs_differ_on_a_twentieth_as_many_items_as_
     """So that the same answers are no chance: `Copies`. Word senses, which are learned in one epoch, may agree."""
     seeds = defaultdict(list)
     for record in read_all(RUNS).records:
-        metric, stored = metric_of(record["spec"]["task"]), read_outcomes(RunPaths.of(RUNS, record))
+        metric, stored = metric_of(record.spec.task), read_outcomes(RunPaths.of(RUNS, record))
         counts = np.concatenate([columns(metric, of_split(stored, split)) for split in ("dev", "test")])
         scored = counts[:, :-1].any(axis=1) if len(metric.summed) > 1 else True  # no sentence without entities
         wrong = (main_figure(metric)(counts) < 100) & scored
-        if record["epochs"]["run"] > 1:
-            seeds[record["hash"]].append((counts, wrong.sum()))
+        if record.epochs.run > 1:
+            seeds[record.hash].append((counts, wrong.sum()))
     for (one, wrong), (other, _) in (pair for run in seeds.values() for pair in combinations(run, 2)):
         assert (one != other).any(axis=1).sum() >= wrong / 20 > 0  # coreference has few items, its documents

@@ -8,14 +8,15 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import columns, main_figure, units_of
 from elmo_bench.ledger import CLUSTER, PAIRS, RunPaths, of_split, read_all, read_outcomes, slices_of, write_record
-from elmo_bench.ledger.outcomes import check_figures, scores_by
+from elmo_bench.ledger.outcomes import check_figures, check_split, scores_by
+from elmo_bench.ledger.store import _text
 from elmo_bench.spec.config import suite_tasks
 from elmo_bench.spec.names import metric_of
 from tests.ledger.make_golden import GOLDEN, PROBES
 from tests.runs import ROOT
 
 RECORDS, PROBLEMS = read_all(GOLDEN)
-EACH = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["spec"]["task"])
+EACH = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.spec.task)
 SPLITS = ("dev", "test")
 UNITS = ("ner", "coref", *PROBES)  # tasks whose slices are of smaller units than items
 
@@ -26,7 +27,15 @@ def outcomes_of(record):
 
 def test_there_is_one_of_each_task():
     assert PROBLEMS == []
-    assert [record["spec"]["task"] for record in RECORDS] == suite_tasks()
+    assert [record.spec.task for record in RECORDS] == suite_tasks()
+
+
+def test_every_committed_record_is_written_again_byte_for_byte():
+    records, problems = read_all(ROOT / "results" / "runs")
+    assert problems == [] and len(records) > 300
+    for record in records:
+        path = RunPaths.of(ROOT / "results" / "runs", record).record
+        assert _text(record) == path.read_bytes(), path
 
 
 @EACH
@@ -41,11 +50,12 @@ def test_it_is_written_again_byte_for_byte(record, tmp_path):
 @EACH
 def test_every_figure_is_what_the_outcomes_give_bit_by_bit(record):
     """But coreference's numerators: they are fractions, and their outcomes are rounded to millionths."""
-    metric, stored = metric_of(record["spec"]["task"]), outcomes_of(record)
-    for split, scores in record["scores"].items():
+    metric, stored = metric_of(record.spec.task), outcomes_of(record)
+    for split in SPLITS:
         counted = scores_by(stored, metric, split)
-        if record["spec"]["task"] == "coref":
-            check_figures(stored, metric, {split: scores})
+        scores = record.scores.of(split).to_json()
+        if record.spec.task == "coref":
+            check_split(stored, metric, split, record.scores.of(split))
         else:
             assert counted == scores
         assert [*map(list, counted.values())] == [*map(list, scores.values())]
@@ -53,26 +63,27 @@ def test_every_figure_is_what_the_outcomes_give_bit_by_bit(record):
 
 @EACH
 def test_a_changed_figure_of_any_name_does_not_follow_from_the_outcomes(record):
-    stored, metric = outcomes_of(record), metric_of(record["spec"]["task"])
-    check_figures(stored, metric, record["scores"])
+    stored, metric = outcomes_of(record), metric_of(record.spec.task)
+    check_figures(stored, metric, record.scores)
     for split in SPLITS:
-        for row in (record["scores"][split]["overall"], *record["scores"][split].get("by_type", {}).values()):
+        scores = record.scores.of(split)
+        for row in (scores.overall, *scores.by_type.values()):
             for figure in [*row]:
                 for change in (1, -0.001):
                     row[figure] += change
                     with pytest.raises(UserError, match=f"^outcomes on {split}: they add up to "):
-                        check_figures(stored, metric, record["scores"])
+                        check_figures(stored, metric, record.scores)
                     row[figure] -= change
 
 
 @EACH
 def test_slices_follow_from_the_record(record):
-    stored, task = outcomes_of(record), record["spec"]["task"]
+    stored, task = outcomes_of(record), record.spec.task
     metric = metric_of(task)
     for split in SPLITS:
         slices, whole = slices_of(stored, split), of_split(stored, split)
         items = len(next(iter(whole.values())))
-        assert items == record["data"]["counts"][split]
+        assert items == record.data.counts.of(split)
         assert list(slices) == ["unseen", "seen", "novector", "vector"]
         for name, other in PAIRS.items():
             gold = [units_of(metric, slices[part]) for part in (name, other)]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from elmo_bench.ledger import HeldElsewhere, RunPaths, holder_of, run_lock
+from elmo_bench.ledger import HeldElsewhere, Holder, RunPaths, holder_of, run_lock
 from tests.ledger.records import make_record
 from tests.runs import ROOT
 
@@ -51,10 +51,10 @@ def test_second_process_is_told_and_a_kill_frees_the_run(paths, holder):
 
 
 def test_the_locked_file_says_who_holds_it_however_often_it_is_asked_for(paths):
-    spec = make_record()["spec"]
+    spec = make_record().spec
     with run_lock(paths, spec=spec):
         for _ in range(3):
-            assert holder_of(paths) == {"spec": spec, "seed": 0, "machine": platform.node(), "pid": os.getpid()}
+            assert holder_of(paths) == Holder(spec=spec, seed=0, machine=platform.node(), pid=os.getpid())
             with pytest.raises(HeldElsewhere), run_lock(paths):
                 pass
     paths.lock.write_text("left by a killed process")

@@ -7,7 +7,9 @@ from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_lock, write_record
 from elmo_bench.ledger.merge import merge
 from elmo_bench.spec.names import metric_of
-from tests.ledger.records import make_record, store_record
+from elmo_bench.spec.run_spec import changes_of
+from tests.ledger.records import changed, make_record, put, store_record
+from tests.reporting.ledgers import add
 from tests.runs import files
 
 
@@ -31,16 +33,16 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
         (run.work / name).parent.mkdir(exist_ok=True, parents=True)
         (run.work / name).write_bytes(b"y")
     store_record(ours, seed=0)
-    merged = merge(theirs, ours, metric_of)
+    merged = merge(theirs, ours, metric_of, changes_of)
     added = RunPaths.of(ours, make_record(seed=1))
     assert (merged.added, merged.present, merged.conflicts, merged.problems) == ([added], [], [], [])
-    assert [record["seed"] for record in read_all(ours).records] == [0, 1]
+    assert [record.seed for record in read_all(ours).records] == [0, 1]
     assert read_outcomes(added)["guessed"].tolist() == [0, 3, 255]
     assert added.record.read_bytes() == run.record.read_bytes()
     assert added.outcomes.read_bytes() == run.outcomes.read_bytes()
     assert files(added.work) == ["head.safetensors", *log, "test.predictions.conll"]
     before = files(ours)
-    again = merge(theirs, ours, metric_of)
+    again = merge(theirs, ours, metric_of, changes_of)
     assert (again.added, again.present, files(ours)) == ([], [added], before)
 
 
@@ -52,16 +54,16 @@ def test_no_file_behind_a_link_of_theirs_is_copied(theirs, ours, tmp_path, name)
     run = store_record(theirs)
     run.work.mkdir()
     (run.work / name).symlink_to(tmp_path / name)
-    [added] = merge(theirs, ours, metric_of).added
+    [added] = merge(theirs, ours, metric_of, changes_of).added
     assert files(added.work) == []
 
 
 def test_of_two_scores_ours_stay(theirs, ours):
     paths = store_record(ours, test=50.0)
     store_record(theirs, test=51.0, created="2026-02-01T00:00:00+00:00")
-    [line] = merge(theirs, ours, metric_of).conflicts
+    [line] = merge(theirs, ours, metric_of, changes_of).conflicts
     [record] = read_all(ours).records
-    assert record["scores"]["test"]["overall"]["f1"] == 50.0
+    assert record.scores.test.overall["f1"] == 50.0
     assert "other scores than " in line
     assert str(paths.record) in line
     assert "\n" not in line
@@ -74,7 +76,7 @@ def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, o
     runs[2].record.rename(tmp_path / "elsewhere.json")
     runs[2].record.symlink_to(tmp_path / "elsewhere.json")
     with run_lock(RunPaths.of(ours, make_record(seed=3))):
-        merged = merge(theirs, ours, metric_of)
+        merged = merge(theirs, ours, metric_of, changes_of)
     assert [path.seed for path in merged.added] == [4]
     assert sorted(line.split(": ")[0].split("/")[-1] for line in merged.problems) == [
         "seed0.json", "seed1.npz", "seed2.json", "seed3",
@@ -85,7 +87,7 @@ def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added
     store_record(ours, attempt="a" * 32)
     store_record(theirs, seed=1, attempt="a" * 32)
     store_record(theirs, seed=2, task="ner", formula="f1-counts")
-    copy, summed = sorted(merge(theirs, ours, metric_of).problems, key=lambda line: "/ner/" in line)
+    copy, summed = sorted(merge(theirs, ours, metric_of, changes_of).problems, key=lambda line: "/ner/" in line)
     assert "seed1.json: the same attempt as seed 0" in copy
     assert "seed2.json: outcomes on dev" in summed or "no outcomes on dev" in summed
 
@@ -93,7 +95,7 @@ def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added
 def test_two_seeds_of_a_run_have_mixes_of_as_many_layers(theirs, ours):
     store_record(ours)
     store_record(theirs, seed=1, layer_weights=[{"input": {"weights": [1.0], "gamma": 1.0}}] * 3)
-    [problem] = merge(theirs, ours, metric_of).problems
+    [problem] = merge(theirs, ours, metric_of, changes_of).problems
     assert "seed1.json: layer_weights: other places or layers than in another seed of the run" in problem
 
 
@@ -102,7 +104,7 @@ def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
     (tmp_path / "outside").mkdir()
     ours.mkdir()
     (ours / "open").symlink_to(tmp_path / "outside")
-    [problem] = merge(theirs, ours, metric_of).problems
+    [problem] = merge(theirs, ours, metric_of, changes_of).problems
     assert "a symbolic link" in problem
     assert files(tmp_path / "outside") == []
 
@@ -116,16 +118,32 @@ def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, caps
     assert "which is kept" in capsys.readouterr().err
     store_record(theirs, seed=1).record.write_text("{")
     assert main(["merge", str(theirs), "--into", str(ours)]) == 1
-    for wrong in (tmp_path / "none", ours):
-        assert str(wrong) in refused("merge", wrong, "--into", ours)
+    missing = tmp_path / "none"
+    assert str(missing) in refused("merge", missing, "--into", ours)
+
+
+def test_records_of_older_versions_get_what_they_change_and_keep_their_hash(tmp_path, capsys):
+    """And a statement that is not true of the settings is corrected."""
+    ledger = tmp_path / "runs"
+    default, last = add(ledger, "ner", "elmo", 0), add(ledger, "ner", "elmo", 0, mix="last")
+    put(RunPaths.of(ledger, default).record, changed(default, {"changes": {"mix": "first"}}))
+    outcomes = {path.name: path.read_bytes() for path in ledger.rglob("*.npz")}
+    assert main(["merge", str(ledger), "--into", str(ledger)]) == 0
+    assert "0 records added, 2 were present; what they change was added to 2" in capsys.readouterr().out
+    changes = {"changes": {}}, {"changes": {"mix": "last"}}
+    right = [changed(record, change) for record, change in zip((default, last), changes, strict=True)]
+    assert sorted(read_all(ledger).records, key=lambda each: each.hash) == sorted(right, key=lambda each: each.hash)
+    assert {path.name: path.read_bytes() for path in ledger.rglob("*.npz")} == outcomes
+    assert main(["merge", str(ledger), "--into", str(ledger)]) == 0
+    assert "what they change" not in capsys.readouterr().out
 
 
 def test_equal_scores_from_other_outcomes_are_a_conflict(tmp_path):
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     record, outcomes = make_record(), {"correct": np.array([0, 1, 1], dtype=bool)}
     store_record(ours)
-    write_record(RunPaths.of(theirs, record), record | {"outcomes": digest_of(outcomes)}, outcomes)
-    merged = merge(theirs, ours, metric_of)
+    write_record(RunPaths.of(theirs, record), changed(record, {"outcomes": digest_of(outcomes)}), outcomes)
+    merged = merge(theirs, ours, metric_of, changes_of)
     assert merged.present == []
     assert "other outcomes than " in merged.conflicts[0]
 
@@ -136,5 +154,5 @@ def test_nothing_in_a_work_folder_that_is_a_link_is_copied(tmp_path):
         path.write_bytes(b"secret")
     run = store_record(tmp_path / "theirs")
     run.work.symlink_to(tmp_path / "outside")
-    [added] = merge(tmp_path / "theirs", tmp_path / "ours", metric_of).added
+    [added] = merge(tmp_path / "theirs", tmp_path / "ours", metric_of, changes_of).added
     assert files(added.work) == []

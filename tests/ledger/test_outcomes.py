@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import digest_of, joined, of_split, slices_of, types_of, write_record
-from elmo_bench.ledger.outcomes import check_stored
-from elmo_bench.ledger.record import Copies
+from elmo_bench.ledger import Copies, digest_of, joined, of_split, slices_of, types_of, write_record
+from elmo_bench.ledger.outcomes import MOST_ITEMS, check_stored
+from tests.ledger.records import changed
 
 TEST = {
     "correct": np.array([1, 0, 2, 0]),
@@ -120,9 +122,9 @@ def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_rec
     scored = {"overall": {"f1": right}, "by_type": counts}
     own = {"scores": {"dev": scored, "test": scored}}
     first, second = (make_record(seed=seed, outcomes="0" * 64, **own) for seed in (0, 1))
-    for record in (first, second):
-        record["data"]["counts"] |= {"dev": 120, "test": 120}
-    first["curves"]["dev"], second["curves"]["dev"] = curve, curve if same else [49.0, *curve[1:]]
+    counts = {"data/counts/dev": 120, "data/counts/test": 120}
+    first = changed(first, counts | {"curves/dev": curve})
+    second = changed(second, counts | {"curves/dev": curve if same else [49.0, *curve[1:]]})
     copies.check(first)
     if copied:
         with pytest.raises(UserError, match=f"^the same {copied} as seed 0 of "):
@@ -138,8 +140,8 @@ def test_of_documents_the_mentions_are_counted(make_record, mentions):
     copies, scored = Copies(), {"overall": {"f1": 50.0}, "by_type": types}
     for seed in (0, 1):
         record = make_record(seed=seed, outcomes="0" * 64, scores={"dev": scored, "test": scored})
-        record["data"]["counts"] |= {"dev": 10, "test": 10}
-        record["curves"]["dev"] = [40.0 + seed, 50.0, 49.0]
+        counts = {"data/counts/dev": 10, "data/counts/test": 10}
+        record = changed(record, counts | {"curves/dev": [40.0 + seed, 50.0, 49.0]})
         if seed and mentions == 300:
             with pytest.raises(UserError, match=r"^the same outcomes as seed 0 of "):
                 copies.check(record)
@@ -150,6 +152,48 @@ def test_of_documents_the_mentions_are_counted(make_record, mentions):
 def test_outcomes_of_another_run_are_not_written(store_record, make_record):
     paths = store_record()
     before = paths.record.read_bytes()
-    with pytest.raises(UserError, match="its outcomes are not those that it was made with"):
+    with pytest.raises(UserError, match="its outcomes are not the ones that it was made with"):
         write_record(paths, make_record(test=1.0), {"correct": np.array([1])})
     assert paths.record.read_bytes() == before
+
+
+@given(st.data())
+def test_the_table_of_types_is_the_dense_one_without_rows_of_zeros(data):
+    items = data.draw(st.integers(1, 9))
+    kinds = data.draw(st.lists(st.sampled_from("dacb"), min_size=1, unique=True))
+    counts = [st.integers(0, 2)] * items
+    types = {f"type:{kind}.{name}": np.array(data.draw(st.tuples(*counts))) for kind in kinds for name in ("x", "y")}
+    stored = joined({"dev": {}, "test": types | {"correct": np.ones(items, int)}})
+    stacked = [[types[f"type:{kind}.{name}"] for name in ("x", "y")] for kind in sorted(kinds)]
+    dense = np.stack(stacked).transpose(2, 0, 1)  # items, types, counts
+    present = dense.any(axis=2)
+    assert stored["types.rows"].tolist() == present.sum(axis=1).tolist()
+    assert stored["types.type"].tolist() == present.nonzero()[1].tolist()
+    assert stored["types.counts"].tolist() == dense[present].ravel().tolist()
+    check_stored({name: values for name, values in stored.items() if not name.startswith("dev.")})
+    totals = zip(sorted(kinds), dense.sum(axis=0).tolist(), strict=True)
+    sums = {kind: dict(zip("xy", row, strict=True)) for kind, row in totals}
+    assert {kind: row for kind, row in types_of(stored, "test").items() if any(row.values())} == {
+        kind: row for kind, row in sums.items() if any(row.values())
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"types.rows": [2, 0]}, "different lengths"),
+        ({"types.rows": np.array([2**64 - 1, 2], np.uint64)}, "different lengths"),  # their sum overflows to 1
+        ({"types.rows": [-1, 2]}, "different lengths"),
+        ({"types.type": [1]}, "a type that is not one of 1"),
+        ({"types.type": [-1]}, "a type that is not one of 1"),
+        ({"types.counts": [1, 2]}, "different lengths"),
+        ({"correct": np.zeros(MOST_ITEMS + 1, bool), "types.rows": np.zeros(MOST_ITEMS + 1, bool)}, "1,000,000 items"),
+        ({"correct": [1]}, "different lengths"),
+        ({"unseen.correct": [2, 0]}, "unseen.correct counts more than all items"),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_refused(change, why):
+    stored = joined({"dev": {}, "test": {"correct": np.array([1, 0]), "type:A.gold": np.array([0, 3])}})
+    check_stored(stored)
+    with pytest.raises(ValueError, match=why):
+        check_stored(stored | {name: np.asarray(values) for name, values in change.items()})

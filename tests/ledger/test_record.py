@@ -4,32 +4,43 @@ import errno
 import inspect
 import math
 import os
-import typing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, read_record, record, run_hash, write_record
-from tests.ledger.records import OUTCOMES
+from elmo_bench.ledger import (
+    RunPaths,
+    check_record,
+    digest_of,
+    read_all,
+    read_outcomes,
+    read_record,
+    record,
+    record_of,
+    write_record,
+)
+from tests.ledger.records import OUTCOMES, changed
 from tests.runs import files
 
-TABLES = [thing for thing in vars(record).values() if typing.is_typeddict(thing)]
+TABLES = [thing for thing in vars(record).values() if inspect.isclass(thing) and thing.__module__ == record.__name__]
 
 MIX = {"weights": [0.5, 0.5], "gamma": 1.0}
 
 
 def test_every_key_is_documented_and_present(make_record):
-    """A comment on the line of each key, but where its type is a table of its own."""
+    """A comment on the line of each key or before it, but where its type is a table of its own."""
     for table in TABLES:
         assert table.__doc__
         lines = [line.strip() for line in inspect.getsource(table).splitlines()]
-        for key, hint in table.__annotations__.items():
-            [line] = [line for line in lines if line.startswith(f"{key}:")]
-            assert "  # " in line or typing.is_typeddict(hint), f"{table.__name__}.{key}"
-    for table, holder in ((record.Record, make_record()), (record.Environment, make_record()["environment"])):
-        assert holder.keys() == table.__required_keys__
+        for key, field in table.model_fields.items():
+            [number] = [number for number, line in enumerate(lines) if line.startswith(f"{key}:")]
+            is_commented = "  # " in lines[number] or lines[number - 1].startswith("# ")
+            assert is_commented or field.annotation in TABLES, f"{table.__name__}.{key}"
+    made = make_record()
+    for table, holder in ((record.Record, made), (record.Environment, made.environment)):
+        assert holder.model_fields_set == {key for key, field in table.model_fields.items() if field.is_required()}
 
 
 def test_round_trip(make_record, tmp_path):
@@ -76,9 +87,9 @@ def test_round_trip(make_record, tmp_path):
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, change, said):
-    broken = make_record() | change
+    paths = RunPaths.of(tmp_path, make_record())
     with pytest.raises(UserError, match=said):
-        write_record(RunPaths.of(tmp_path, make_record()), broken, OUTCOMES)
+        write_record(paths, record_of(make_record().to_json() | change), OUTCOMES)
     assert files(tmp_path) == []
 
 
@@ -122,12 +133,10 @@ def test_a_full_disk_at_an_overwrite_leaves_the_old_run(make_record, tmp_path, m
         patch.setattr(os, "fsync", full)
         write_record(paths, make_record(test=1.0), OUTCOMES)
     assert read_record(paths.record) == old
-    assert digest_of(read_outcomes(paths)) == old["outcomes"]
+    assert digest_of(read_outcomes(paths)) == old.outcomes
 
 
 def test_a_record_without_contents_is_none(make_record):
-    made = make_record()
-    made["spec"]["contents"] = None
-    made["hash"] = run_hash(made["spec"])
+    made = changed(make_record(), {"spec/contents": None})
     with pytest.raises(UserError, match=r"^record\.spec\.contents: null\. Give the digests"):
-        record.check_record(made)
+        check_record(made)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.metric import encoded, scores_of
-from elmo_bench.ledger import Record, RunPaths, digest_of, joined, write_record
+from elmo_bench.ledger import Record, RunPaths, digest_of, joined, record_of, score_of, write_record
 from elmo_bench.spec.config import compose, reads_own_data
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import make_record
+from tests.ledger.records import make_content
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     mixed = "mix" in spec.settings
     limit, patience = spec.settings["task.training.epochs"], spec.settings.get("task.training.patience", 9)
     best = min(limit, options.get("best", 3))
-    record = make_record(seed=seed, **({"created": options["created"]} if "created" in options else {}))
-    record |= {  # type: ignore[operator]
+    content = make_content(seed=seed, **({"created": options["created"]} if "created" in options else {}))
+    content |= {
         "spec": spec.to_json(),
         "hash": spec.hash,
         "metric": metric.main,
@@ -112,12 +112,13 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     }
     outcomes = {}
     for split, more in (("dev", 0.015), ("test", 0.0)):
-        counts = _counts(metric, _right(made, right + more, record))
+        counts = _counts(metric, _right(made, right + more, content))
         outcomes[split] = encoded(counts)
-        record["scores"][split] = scores_of(metric, counts)
-    record["curves"] = _curves(record, faster=2 if mixed else 1)
-    record["outcomes"] = digest_of(joined(outcomes))
-    record["attempt"] = record["outcomes"][:20] + record["hash"]
+        content["scores"][split] = scores_of(metric, counts)
+    content["curves"] = _curves(content, faster=2 if mixed else 1)
+    content["outcomes"] = digest_of(joined(outcomes))
+    content["attempt"] = content["outcomes"][:20] + content["hash"]
+    record = record_of(content)
     write_record(RunPaths.of(ledger, record), record, joined(outcomes))
     return record
 
@@ -135,12 +136,13 @@ def of_items(
     task, encoder, seed = run
     spec, scores = spec_of(task, encoder, **options), {"dev": 50.0, "test": 10.0 * len(right)}
     scored = {split: {"overall": {"accuracy": score}} for split, score in scores.items()}
-    record = make_record(seed=seed, metric="accuracy", formula="accuracy", scores=scored)
-    record |= {  # type: ignore[operator]
+    content = make_content(seed=seed, metric="accuracy", formula="accuracy", scores=scored)
+    content |= {
         "spec": spec.to_json(), "hash": spec.hash, "attempt": f"{spec.hash}{seed:020}",
         "epochs": {"run": 10, "best": 3}, "outcomes": digest_of(outcomes),
     }  # fmt: skip
-    record["curves"] = {"dev": [45.0 + seed, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
+    content["curves"] = {"dev": [45.0 + seed, 48.0, *[50.0] * 8], "train_loss": [1.0 + seed] * 10, "steps": [100] * 10}
+    record = record_of(content)
     write_record(RunPaths.of(ledger, record), record, outcomes)
 
 
@@ -162,9 +164,10 @@ def right_on(
 def stuck(ledger: Path, *run: Any, **options: Any) -> None:
     """Write one run, as `add`, that learned nothing: the same dev score after every epoch."""
     record = add(ledger, *run, **options)
-    record["curves"]["dev"] = [record["scores"]["dev"]["overall"][record["metric"]]] * record["epochs"]["run"]
-    record["epochs"]["best"] = 1
-    RunPaths.of(ledger, record).record.write_text(json.dumps(record), encoding="utf-8")
+    content = record.to_json()
+    content["curves"]["dev"] = [score_of(record, "dev")] * record.epochs.run
+    content["epochs"]["best"] = 1
+    RunPaths.of(ledger, record).record.write_text(json.dumps(content), encoding="utf-8")
 
 
 def full(ledger: Path, *, tasks: Sequence[str] = PAPER, light: Sequence[str] = LIGHT, seeds: int = 3) -> None:
@@ -206,7 +209,7 @@ def _weights(task: str, spec: RunSpec, seed: int) -> dict:
     return mixes
 
 
-def _curves(record: Record, *, faster: float) -> dict[str, list]:
+def _curves(record: Any, *, faster: float) -> dict[str, list]:
     """The dev score rises to its best epoch; then it gains nothing more."""
     run, best = record["epochs"]["run"], record["epochs"]["best"]
     top = record["scores"]["dev"]["overall"][record["metric"]]
@@ -216,7 +219,7 @@ def _curves(record: Record, *, faster: float) -> dict[str, list]:
     return {"dev": dev, "train_loss": loss, "lr": rates, "seconds": [30.0] * run, "steps": [100] * run}
 
 
-def _right(made: Made, right: float, record: Record) -> np.ndarray:
+def _right(made: Made, right: float, record: Any) -> np.ndarray:
     """Which items are right. They are hard or easy whoever answers; the noise is different in every run."""
     hard = np.random.default_rng(zlib.crc32(record["spec"]["task"].encode())).normal(size=made.items)
     noise = np.random.default_rng([int(record["hash"], 16), record["seed"]]).normal(0, 0.6, size=made.items)

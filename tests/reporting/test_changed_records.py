@@ -10,16 +10,18 @@ import pytest
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import (
+    Record,
     RunPaths,
     digest_of,
     read_all,
     read_outcomes,
     read_record,
-    run_hash,
+    record_of,
     write_record,
 )
 from elmo_bench.reporting.names import UNCHECKED
 from elmo_bench.spec.names import metric_of
+from tests.ledger.records import hash_of
 from tests.reporting.ledgers import fill
 from tests.runs import ROOT, first_ones, forget_configs, small
 
@@ -117,11 +119,11 @@ def changed_in_the_record(ledger, variant):
     """(path, reason, score) of a record of `VARIANTS`, which is written."""
     change, why = VARIANTS[variant]
     path = next(ledger.rglob("elmo/*/seed0.json"))
-    record = read_record(path)
-    paths = RunPaths.of(ledger, record)
+    paths = RunPaths.of(ledger, read_record(path))
+    record = json.loads(path.read_bytes())
     outcomes = read_outcomes(paths)
     change(record, outcomes)
-    write_record(paths, record | {"outcomes": digest_of(outcomes)}, outcomes)
+    write_record(paths, record_of(record | {"outcomes": digest_of(outcomes)}), outcomes)
     return path, why, f"{of_test(record)['f1']:.2f}"
 
 
@@ -129,7 +131,7 @@ def changed_beside_the_record(ledger, file):
     """The same of a record and an outcomes' file of `FILES`."""
     change, why = FILES[file]
     path = next(ledger.rglob("elmo/*/seed0.json"))
-    record = read_record(path)
+    record = json.loads(path.read_bytes())
     raised(record, {})
     path.write_text(json.dumps(record), encoding="utf-8")
     change(path.with_suffix(".npz"))
@@ -165,7 +167,7 @@ def refused_by_all(ledger, capsys, path, why, score):
     pages = [out / "README.md", out / "index.html", *out.rglob("*.csv"), out.parent / "logs", out.parent / "published"]
     assert len(pages) > 5
     assert not [page.name for page in pages if score in page.read_text(encoding="utf-8")]
-    assert not RunPaths.of(into, json.loads(path.read_bytes())).record.exists()
+    assert not RunPaths.of(into, Record.read(json.loads(path.read_bytes()), "")).record.exists()
     with pytest.warns(UserWarning, match=re.escape(why)):
         frame = elmo_bench.results(ledger)
     assert len(frame) == 3 and frame.checked.all()
@@ -199,7 +201,7 @@ def test_every_command_refuses_outcomes_that_cannot_be_read(ledger, capsys, file
 def test_neither_a_run_nor_a_sweep_shows_it(main_job, tmp_path, capsys, elmo_run):
     shutil.copytree(elmo_run[0], tmp_path / "runs")
     [path] = (tmp_path / "runs").rglob("seed0.json")
-    record = read_record(path)
+    record = json.loads(path.read_bytes())
     of_test(record)["f1"] = 87.65
     path.write_text(json.dumps(record), encoding="utf-8")
     for flags in ([], ["-m"]):
@@ -224,11 +226,13 @@ def not_installed(ledger, tmp_path, monkeypatch, forgotten):
     for path in sorted(ledger.rglob("seed?.json")):
         record = read_record(path)
         outcomes = read_outcomes(RunPaths.of(ledger, record))
-        record["spec"]["task"] = "elsewhere"
-        record["hash"] = run_hash(record["spec"])
-        record["attempt"] = record["attempt"][::-1]
-        if record["spec"]["encoder"] == "elmo":
-            of_test(record)["f1"] = 99.0 + record["seed"] / 100
+        content = record.to_json()
+        content["spec"]["task"] = "elsewhere"
+        content["hash"] = hash_of(content["spec"])
+        content["attempt"] = content["attempt"][::-1]
+        if record.spec.encoder == "elmo":
+            of_test(content)["f1"] = 99.0 + record.seed / 100
+        record = record_of(content)
         write_record(RunPaths.of(ledger, record), record, outcomes)
     yield ledger
     forget_configs()

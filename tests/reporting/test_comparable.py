@@ -5,6 +5,7 @@ import pytest
 from elmo_bench.reporting.all_runs import spent
 from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.names import beside_the_papers, data_name, in_paper_order, task_title, task_unit
+from tests.ledger.records import changed
 from tests.reporting.frames import systems_in
 from tests.reporting.ledgers import add, fill, today
 
@@ -57,9 +58,9 @@ def test_without_the_whole_the_share_is_the_fraction_that_was_asked_for(tmp_path
 
 def test_core_hours_are_processor_time_and_hours_of_a_gpu_are_not(tmp_path):
     one, two = fill(tmp_path, "ner", "glove", seeds=2)
-    for record in (one, two):
-        record["cost"] |= {"seconds": 3600.0, "cpu_seconds": 4 * 3600.0}
-    two["environment"] = two["environment"] | {"device": "NVIDIA H100"}
+    cost = {"cost/seconds": 3600.0, "cost/cpu_seconds": 4 * 3600.0}
+    one = changed(one, cost)
+    two = changed(two, cost | {"environment/device": "NVIDIA H100"})
     assert spent(runs(tmp_path, [one, two])) == "2 runs took 4.0 core-hours and 1.0 hours on NVIDIA H100."
 
 

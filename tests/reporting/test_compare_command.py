@@ -10,6 +10,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.cli.compare import power
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
 from elmo_bench.reporting.significance import Difference, Variance, holm
+from tests.ledger.records import changed
 from tests.reporting.ledgers import add, fill
 
 
@@ -181,14 +182,14 @@ def test_a_copy_with_other_losses_and_another_attempt_is_no_second_seed(tmp_path
     for encoder in ("glove", "elmo"):
         record = add(tmp_path, "ner", encoder, 0)
         first = RunPaths.of(tmp_path, record)
-        record |= {"seed": 1, "attempt": f"{record['hash']:f<32}", "created": "2026-03-04T05:06:07+00:00"}
-        record["curves"] = {"dev": record["curves"]["dev"][:3], "steps": [7] * 3, "train_loss": [3.0, 2.0, 1.5]}
-        record["epochs"]["run"] = 3
+        curves = {"dev": record.curves.dev[:3], "steps": [7] * 3, "train_loss": [3.0, 2.0, 1.5]}
+        other = {"seed": 1, "attempt": f"{record.hash:f<32}", "created": "2026-03-04T05:06:07+00:00"}
+        record = changed(record, other | {"curves": curves, "epochs/run": 3})
         write_record(copy := RunPaths.of(tmp_path, record), record, read_outcomes(first))
     code, table, error = compare(tmp_path, capsys, "elmo", "glove")
     row = cells(table, "ner")
     assert (code, row[1], row[3]) == (1, "1 and 1", "not tested") and "Not tested: a single seed" in table
-    assert f"{copy.record}: the same outcomes as seed 0 of {record['hash']}, so one of the two is a copy" in error
+    assert f"{copy.record}: the same outcomes as seed 0 of {record.hash}, so one of the two is a copy" in error
     for path in (first.record, copy.record):
         assert main(["check", str(path)]) == 1
         assert re.search(rf"WRONG ({copy.record}: )?the same outcomes as seed 0", capsys.readouterr().out)

@@ -2,19 +2,19 @@
 
 import csv
 import io
-import json
 from math import sqrt
 
 import numpy as np
 import pytest
 from scipy.stats import t
 
-from elmo_bench.ledger import RunPaths, digest_of, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_record, write_record
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.render import to_csv
 from elmo_bench.reporting.significance import holm
 from elmo_bench.reporting.table1 import table1
+from tests.ledger.records import changed
 from tests.reporting.frames import (
     board_of,
     compare_in,
@@ -181,9 +181,8 @@ def test_outcomes_of_other_items_are_named_and_not_tested(tmp_path):
         for seed in (0, 1):
             right_on(tmp_path, encoder, [seed, 5], seed=seed)
     path = next(tmp_path.rglob("elmo/*/seed0.json"))
-    record = json.loads(path.read_text(encoding="utf-8"))
     correct = np.arange(20) < 4
-    record["outcomes"] = digest_of({"correct": correct})
+    record = changed(read_record(path), {"outcomes": digest_of({"correct": correct})})
     write_record(RunPaths.of(tmp_path, record), record, {"correct": correct})
     assert "its outcomes are of other items than" in compare_in(tmp_path, "elmo", "glove").untested
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.ledger import run_hash
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.console import ending, outcome, overviews
 from elmo_bench.reporting.published import Published
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import make_record
+from tests.ledger.records import changed, hash_of, make_record
 from tests.reporting.ledgers import add, fill
 
 
@@ -35,10 +34,12 @@ def test_a_sweep_over_tasks_has_a_line_a_task_and_a_column_an_encoder(tmp_path):
 
 def test_a_sweep_over_data_of_ones_own_says_what_is_known_of_them_once(tmp_path):
     made = fill(tmp_path, "classification", "none elmo", seeds=2, suite="mine")
+    records = []
     for record in made:
-        record["data"]["notes"] = ["2 labels: a (3), b (1)", f"encoder of {record['spec']['encoder']}"]
-        record["scores"]["test"]["overall"]["macro_f1"] = 40.0 + record["seed"]
-    [table] = overviews(made)
+        notes = ["2 labels: a (3), b (1)", f"encoder of {record.spec.encoder}"]
+        changes = {"data/notes": notes, "scores/test/overall/macro_f1": 40.0 + record.seed}
+        records.append(changed(record, changes))
+    [table] = overviews(records)
     assert table.endswith("the data:\n- 2 labels: a (3), b (1)\n- encoder of none\n- encoder of elmo")
     lines = {line[0]: line[1:] for line in cells(table) if line[0].startswith("classification (")}
     assert [*lines] == ["classification (accuracy)", "classification (macro-F1)"]
@@ -73,13 +74,13 @@ def row(encoder, mean, hash_="0" * 12, **changes):
 
 def run(*options, test=50.0):
     spec = RunSpec.of(compose("config", ["task=ner", *options])).with_contents({"data": "d1", "weights": "w"}).to_json()
-    return make_record(spec=spec, hash=run_hash(spec), test=test)
+    return make_record(spec=spec, hash=hash_of(spec), test=test)
 
 
 def test_the_published_row_and_the_gain_and_what_is_next(publish):
     record = run("encoder=elmo", test=41.0)
     others = row("glove", 90.0, "1" * 12, label="lr_scale=2"), row("glove", 80.0, "2" * 12, data="d2")
-    publish(row("elmo", 40.0, record["hash"]), *others, row("glove", 33.0))
+    publish(row("elmo", 40.0, record.hash), *others, row("glove", 33.0))
     text = "\n".join(ending(record))
     assert "best epoch on dev: " in text
     assert "published: test f1 40.00 ± 0.50 over 1 seeds. This run: reproduced: 1.00 from the published mean" in text

@@ -50,10 +50,10 @@ def test_every_run_is_a_line_in_the_schema(tmp_path):
     for record, log in zip(made, logs, strict=True):
         results = log.pop("evaluation_results")
         assert fits(log, dict.fromkeys(LOG.split(), str)) and all(fits(result, RESULT) for result in results)
-        assert log["evaluation_id"].endswith(f"/1767323045/{UUID(record['attempt'])}")  # 2026-01-02T03:04:05 UTC
-        test, details = record["scores"]["test"]["overall"], results[0]["generation_config"]["additional_details"]
-        assert results[0]["score_details"]["score"] == test[record["metric"]]
-        assert (details["seed"], details["hash"]) == (str(record["seed"]), record["hash"])
+        assert log["evaluation_id"].endswith(f"/1767323045/{UUID(record.attempt)}")  # 2026-01-02T03:04:05 UTC
+        test, details = record.scores.test.overall, results[0]["generation_config"]["additional_details"]
+        assert results[0]["score_details"]["score"] == test[record.metric]
+        assert (details["seed"], details["hash"]) == (str(record.seed), record.hash)
     assert [log["model_info"]["name"] for log in logs][::2] == ["elmo", "mybert, mix=last"]
     assert {log["source_metadata"]["source_type"] for log in logs} == {"evaluation_run"}
     assert [log["model_info"]["id"] for log in logs] == [

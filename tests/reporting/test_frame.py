@@ -1,7 +1,5 @@
 """From records to frames: seeds together, newest contents current, and the baseline of a system."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from elmo_bench.reporting.frame import runs, shown
 from elmo_bench.reporting.pages import superseded
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.remarks import left_out, remarks
-from tests.ledger.records import OUTCOMES
+from tests.ledger.records import OUTCOMES, changed, put
 from tests.reporting.frames import runs_in, systems_in
 from tests.reporting.ledgers import add, fill
 
@@ -24,7 +22,7 @@ def test_the_seeds_of_a_run_are_a_system_and_the_best_comes_first(tmp_path):
     table = systems_in(tmp_path)
     assert list(table.run_label) == ["elmo, place=both", "elmo"]
     assert list(table.seeds) == [(0, 1)] * 2 and list(table.n) == [2, 2]
-    scores = [record["scores"]["test"]["overall"]["f1"] for record in records]
+    scores = [record.scores.test.overall["f1"] for record in records]
     plain = table.iloc[1]
     assert plain.test_scores == tuple(scores)
     assert (plain.test_mean, plain.test_sd) == pytest.approx((np.mean(scores), np.std(scores, ddof=1)))
@@ -40,14 +38,14 @@ def test_the_newest_contents_are_current(tmp_path):
     old = [add(tmp_path, "ner", "elmo", k, weights="w1", created=f"2026-01-0{k + 1}T00:00:00+00:00") for k in (0, 1)]
     new = add(tmp_path, "ner", "elmo", 0, weights="w2", created="2026-01-03T00:00:00+00:00")
     frame = runs_in(tmp_path)
-    assert list(shown(frame).attempt) == [new["attempt"]]
+    assert list(shown(frame).attempt) == [new.attempt]
     replaced = frame[~frame.current]
     assert list(zip(replaced.hash, replaced.seed, replaced.replaced_by, strict=True)) == [
-        (old[0]["hash"], seed, new["hash"]) for seed in (0, 1)
+        (old[0].hash, seed, new.hash) for seed in (0, 1)
     ]
     [(path, why)] = superseded(frame)
-    assert path == f"open/ner/elmo/{old[0]['hash']}"
-    assert why == f"(seeds 0, 1) by {new['hash']}; changed: weights"
+    assert path == f"open/ner/elmo/{old[0].hash}"
+    assert why == f"(seeds 0, 1) by {new.hash}; changed: weights"
 
 
 @pytest.mark.parametrize(
@@ -94,8 +92,7 @@ def test_the_baseline_has_the_same_changes_as_far_as_they_concern_it(tmp_path):
 def from_folder(ledger, encoder, place, seed=0, task="ner", **options):
     """A run as `add`, of weights in this folder."""
     record = add(ledger, task, encoder, seed, weights=place, **options)
-    record["environment"]["source"] = place
-    RunPaths.of(ledger, record).record.write_text(json.dumps(record), encoding="utf-8")
+    put(RunPaths.of(ledger, record).record, changed(record, {"environment/source": place}))
 
 
 def test_two_encoders_whose_paths_end_alike_are_two_systems(tmp_path, capsys):
@@ -130,7 +127,7 @@ def test_two_files_of_one_name_are_named(tmp_path):
     run = (tmp_path, "classification", "glove", 0)
     old, new = (add(*run, suite="reviews", data=n, created=f"2026-01-0{n}T00:00:00+00:00") for n in (1, 2))
     frame = runs(tmp_path, [old, new])
-    assert list(shown(frame).attempt) == [new["attempt"]]
+    assert list(shown(frame).attempt) == [new.attempt]
     [line] = remarks(frame)
     assert line.startswith("classification on suite reviews: runs on an earlier file of this name are left out. If it")
     assert line.endswith("suite.name=NAME.")

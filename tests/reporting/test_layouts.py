@@ -215,7 +215,7 @@ def test_the_weights_are_those_of_the_default_run(tmp_path):
     add(tmp_path, "ner", "elmo", 0, mix="last")  # learns no weights
     selected, _, _ = experiment_in(tmp_path, "figure2")
     [mix] = learned(selected).itertuples()
-    assert mix.place == "input" and mix.anchor.endswith(plain["hash"])
+    assert mix.place == "input" and mix.anchor.endswith(plain.hash)
     [table], [figure] = tables_in(tmp_path, "figure2"), figures_in(tmp_path, "figure2")
     assert [line["place"] for line in texts(table)] == ["input"]
     assert "Named entities, input: layer 0 " in figure.alt

@@ -111,8 +111,8 @@ def test_exploratory_and_superseded_runs_are_folded(tmp_path):
     reader.feed(text)
     cards = {attributes["id"].rpartition("-")[2] for attributes, _ in reader.all("details") if "id" in attributes}
     assert "<b>" not in text and "<i>" not in text and any("--&gt;&lt;b&gt;" in one for one in reader.comments)
-    assert runs[0]["hash"] in cards and runs[21]["hash"] not in cards
-    assert any(f'id="run-open-ner-glove-{runs[21]["hash"]}"' in one for one in reader.comments)
-    assert any(old["hash"] in one for one in reader.comments)
+    assert runs[0].hash in cards and runs[21].hash not in cards
+    assert any(f'id="run-open-ner-glove-{runs[21].hash}"' in one for one in reader.comments)
+    assert any(old.hash in one for one in reader.comments)
     assert len((tmp_path / "tables/open-ner-runs.csv").read_text().splitlines()) == 24
     assert "3 more runs: [CSV](tables/open-ner-runs.csv)." in (tmp_path / "README.md").read_text(encoding="utf-8")

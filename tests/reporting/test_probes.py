@@ -20,7 +20,7 @@ def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path):
     layer(tmp_path, "pos", "elmo_only", 2, lift=-0.4, **CONTROL)  # another layer
     systems = systems_in(tmp_path)
     table = with_selectivity(systems, systems)
-    scores = [[record["scores"]["test"]["overall"]["accuracy"] for record in records] for records in (true, control)]
+    scores = [[record.scores.test.overall["accuracy"] for record in records] for records in (true, control)]
     wanted = [scores[0][1] - scores[1][0], scores[0][2] - scores[1][1]]
     [row] = table[table.labels == ""].itertuples()
     assert (row.selectivity_n, row.selectivity_mean) == (2, pytest.approx(np.mean(wanted)))

@@ -1,6 +1,5 @@
 """`elmo-bench report`, as a person runs it."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, write_record
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.render import END, MINUTES, START
+from tests.ledger.records import changed, put
 from tests.reporting.ledgers import add, fill, today
 from tests.runs import ROOT
 
@@ -127,9 +127,8 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
     for seed, encoder in enumerate(("glove", "elmo")):
         add(tmp_path / "runs", "ner", encoder, 0, notes=[evil], settings={"task.head.extra": evil})
         record = add(tmp_path / "runs", "snli", encoder, 0)
-        record["environment"]["cpu"] = f"{evil}\n# heading {seed}"
         paths = RunPaths.of(tmp_path / "runs", record)
-        paths.record.write_text(json.dumps(record), encoding="utf-8")
+        put(paths.record, changed(record, {"environment/cpu": f"{evil}\n# heading {seed}"}))
     text = run()
     assert "<script" not in text
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)

@@ -9,13 +9,13 @@ import pytest
 import elmo_bench
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
-from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, run_hash, write_record
+from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, write_record
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.published import Published, verdict
 from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_published, write_readme
 from elmo_bench.spec.experiments import experiments
-from tests.ledger.records import OUTCOMES
+from tests.ledger.records import OUTCOMES, changed, hash_of, put
 from tests.reporting.frames import board_of
 from tests.reporting.ledgers import add, fill, full
 from tests.runs import ROOT, forget_configs
@@ -34,10 +34,10 @@ def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
         ("glove", "", 0), ("glove", "", 0), ("glove", "", 1),
     ]  # fmt: skip
     assert frame["mix.penalty"].dropna().tolist() == ["1", "1"]
-    assert frame[~frame.current].hash.tolist() == [old["hash"]]
+    assert frame[~frame.current].hash.tolist() == [old.hash]
     glove = frame[frame.current & (frame.encoder == "glove")]
     first = frame.iloc[0]
-    assert (first.test, first.dev) == tuple(record["scores"][split]["overall"]["f1"] for split in ("test", "dev"))
+    assert (first.test, first.dev) == tuple(record.scores.of(split).overall["f1"] for split in ("test", "dev"))
     assert first.gain == pytest.approx(first.test - glove.test.mean())
     assert glove.gain.isna().all() and first.converged and first.minutes == 1.5
     pivot = frame[frame.current].pivot_table(index="task", columns="encoder", values="test")
@@ -60,13 +60,13 @@ def test_the_folders_of_the_environment_are_included(tmp_path, make_record, monk
     (conf / "elsewhere.yaml").write_text(
         (ROOT / "conf/task/ner.yaml").read_text().replace("name: ner", "name: elsewhere", 1)
     )
-    spec = add(tmp_path / "runs", "ner", "glove", 0)["spec"] | {"task": "elsewhere"}
-    record = make_record(spec=spec, hash=run_hash(spec))
+    spec = add(tmp_path / "runs", "ner", "glove", 0).spec.to_json() | {"task": "elsewhere"}
+    record = make_record(spec=spec, hash=hash_of(spec))
     write_record(RunPaths.of(tmp_path / "runs", record), record, OUTCOMES)
     with pytest.warns(UserWarning, match="task elsewhere, encoder glove: 1 run left out.*--include FOLDER"):
         frame = elmo_bench.results(tmp_path / "runs")
     assert [*zip(frame.task, frame.label, frame.current, strict=True)] == [
-        ("elsewhere", f"run {record['hash']}", True), ("ner", "", True),
+        ("elsewhere", f"run {record.hash}", True), ("ner", "", True),
     ]  # fmt: skip
     monkeypatch.setenv("ELMO_BENCH_INCLUDE", str(tmp_path / "mine"))
     forget_configs()
@@ -79,7 +79,7 @@ def test_a_damaged_record_is_a_warning_and_a_missing_folder_an_error(tmp_path):
     RunPaths.of(tmp_path, bad).record.write_text("{")
     with pytest.warns(UserWarning, match="elmo"):
         frame = elmo_bench.results(tmp_path)
-    assert frame.hash.tolist() == [good["hash"]]
+    assert frame.hash.tolist() == [good.hash]
     assert elmo_bench.results(tmp_path, suite="paper").empty
     with pytest.raises(UserError, match="no such folder"):
         elmo_bench.results(tmp_path / "missing")
@@ -94,9 +94,9 @@ def test_published_rows_are_read_again(tmp_path):
     assert report.main(flags) == 0
     assert len(json.loads(path.read_text(encoding="utf-8"))) == 1  # of the suite open
     [row] = published_runs.published(path).values()
-    assert row.hash == records[0]["hash"]
+    assert row.hash == records[0].hash
     assert (row.task, row.encoder, row.label, row.minutes) == ("ner", "glove", "", 1.475)
-    scores = {str(r["seed"]): r["scores"]["test"]["overall"]["f1"] for r in records}
+    scores = {str(r.seed): r.scores.test.overall["f1"] for r in records}
     assert {seed: each["test"] for seed, each in row.seeds.items()} == scores
     assert row.seeds["1"]["processor"] == "A processor"
 
@@ -213,9 +213,9 @@ def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path):
 
 def test_a_score_that_its_outcomes_do_not_give_is_a_warning(tmp_path):
     good, bad = (add(tmp_path, "ner", encoder, 0) for encoder in ("glove", "elmo"))
-    bad["scores"]["test"]["overall"]["f1"] += 1
-    RunPaths.of(tmp_path, bad).record.write_text(json.dumps(bad), encoding="utf-8")
+    raised = bad.scores.test.overall["f1"] + 1
+    put(RunPaths.of(tmp_path, bad).record, changed(bad, {"scores/test/overall/f1": raised}))
     with pytest.warns(UserWarning, match="outcomes on test: they add up to f1"):
         frame = elmo_bench.results(tmp_path)
-    assert frame.hash.tolist() == [good["hash"]]
+    assert frame.hash.tolist() == [good.hash]
     assert report._read(tmp_path, None).records == [good]  # as of the command

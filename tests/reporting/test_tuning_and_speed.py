@@ -5,6 +5,7 @@ import pytest
 
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
 from elmo_bench.spec.settings import RATE
+from tests.ledger.records import changed
 from tests.reporting.frames import board_of, experiment_in, figures_in, sections_of, tables_in, texts
 from tests.reporting.ledgers import add, default, fill, stuck, today
 
@@ -16,7 +17,7 @@ def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path
         rate = default("sst5", encoder, "open", "cpu").settings[RATE]
         for factor, lift in by_factor.items():
             record = add(tmp_path, "sst5", encoder, 0, lift=lift, settings={RATE: factor * rate})
-            dev[encoder, factor] = record["scores"]["dev"]["overall"]["accuracy"]
+            dev[encoder, factor] = record.scores.dev.overall["accuracy"]
     other = add(tmp_path, "sst5", "glove", 0, lift=-0.1, settings=dropout)
     add(tmp_path, "sst5", "elmo", 0, place="both")
     add(tmp_path, "ner", "glove", 0)  # one rate: no table
@@ -26,7 +27,7 @@ def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path
     assert sorted(rows) == ["elmo: 0.5", "elmo: 1", "elmo: 2", *(f"glove: {name}" for name in names)]
     for name, row in rows.items():
         encoder, factor = ("elmo" if "elmo" in name else "glove"), float(name.split(": ")[-1].split(",")[0])
-        mean = other["scores"]["dev"]["overall"]["accuracy"] if "dropout" in name else dev[encoder, factor]
+        mean = other.scores.dev.overall["accuracy"] if "dropout" in name else dev[encoder, factor]
         over = "" if name in ("glove: 1", "elmo: 1") else f"{mean - dev[encoder, 1]:+.2f}".replace("-", "−")
         assert (row["dev accuracy"], row["dev gain over the default rate"]) == (f"{mean:.2f}", over)
     best = dev["elmo", 2] - dev["glove", 0.5]
@@ -38,10 +39,14 @@ def test_rates_are_compared_with_todays_and_encoders_each_at_their_best(tmp_path
 
 def with_curve(ledger, encoder, seed, steps, dev):
     record = add(ledger, "ner", encoder, seed, best=1)
-    record["scores"]["dev"]["overall"]["f1"] = max(dev)
-    record["epochs"] = {"run": len(dev), "best": dev.index(max(dev)) + 1}
-    record["layer_weights"] = record["layer_weights"] * len(dev)
-    record["curves"] = {"dev": dev, "steps": [steps] * len(dev)}
+    layers = record.to_json()["layer_weights"]
+    changes = {
+        "scores/dev/overall/f1": max(dev),
+        "epochs": {"run": len(dev), "best": dev.index(max(dev)) + 1},
+        "layer_weights": layers * len(dev),
+        "curves": {"dev": dev, "steps": [steps] * len(dev)},
+    }
+    record = changed(record, changes)
     write_record(RunPaths.of(ledger, record), record, read_outcomes(RunPaths.of(ledger, record)))
 
 

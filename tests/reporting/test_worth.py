@@ -1,11 +1,9 @@
 """Worth against cost: which encoders are in it, and a page without costs."""
 
-import copy
-
 import pytest
 
 from elmo_bench.cli import report
-from elmo_bench.ledger.costs import encoder_part, write_cost
+from elmo_bench.ledger.costs import EncoderCost, encoder_part, write_cost
 from elmo_bench.reporting.costs import costs_of
 from tests.ledger.records import make_cost
 from tests.reporting.frames import board_of, sections_of, systems_in, texts
@@ -72,13 +70,14 @@ def test_without_the_costs_of_two_encoders_there_is_no_section(ledger, costs):
 
 def test_one_machine_is_taken_and_costs_of_other_weights_are_not(ledger):
     table = systems_in(ledger)
-    one = copy.deepcopy(cost_of("elmo"))
-    one["environment"]["device"] = "A GPU"
-    assert {cost["environment"]["device"] for cost in costs_of(table, [one]).values()} == {"A GPU"}
+    other = cost_of("elmo").to_json()
+    other["environment"]["device"] = "A GPU"
+    one = EncoderCost.read(other, "cost")
+    assert {cost.environment.device for cost in costs_of(table, [one]).values()} == {"A GPU"}
     known = costs_of(table, [one, cost_of("elmo"), cost_of("glove")])
-    assert {cost["environment"]["device"] for cost in known.values()} == {"cpu"}
+    assert {cost.environment.device for cost in known.values()} == {"cpu"}
     older = costs_of(table, [cost_of("elmo", weights="older"), cost_of("glove")])
-    assert {cost["encoder"] for cost in older.values()} == {"glove"}
+    assert {cost.encoder for cost in older.values()} == {"glove"}
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -6,11 +6,11 @@ import sys
 import time
 from pathlib import Path
 
-from elmo_bench.ledger import RunPaths, run_lock
+from elmo_bench.ledger import RunPaths, Spec, run_lock
 from elmo_bench.runner.launchers import Command, begin_child
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import make_record, write_true
+from tests.ledger.records import changed, make_record, write_true
 
 DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
 
@@ -38,7 +38,7 @@ def child(_: Command, arguments: list[str], log: str, gpu: str, share: float) ->
     elif config.seed == SILENT:
         sys.exit(3)
     elif config.seed == SLOW:
-        with run_lock(run, spec=spec.to_json()):
+        with run_lock(run, spec=Spec(**spec.to_json())):
             time.sleep(60)
 
 
@@ -52,5 +52,5 @@ def write(run: RunPaths, spec: RunSpec, attempt: str, *, started: float = 0.0) -
     """A record of this attempt; its cost tells when the child ran."""
     complete = spec.with_contents({"data": "d"})
     record = make_record(spec=complete.to_json(), hash=complete.hash, seed=run.seed, attempt=attempt)
-    record["cost"] |= {"cpu_seconds": time.time() - started, "peak_memory_mib": started}
+    record = changed(record, {"cost/cpu_seconds": time.time() - started, "cost/peak_memory_mib": started})
     write_true(run, record)

@@ -20,6 +20,7 @@ from elmo_bench.runner.data import (
     without_long_texts,
 )
 from elmo_bench.runner.prepare import lexicon_of
+from elmo_bench.spec.describe import command_of
 from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.vocabulary import LONGEST_TEXT
 from tests.runs import described
@@ -122,7 +123,7 @@ def test_epochs_that_are_given_on_data_of_the_users_own_are_the_epochs(options, 
     spec, _ = described("task=tagging", "data.file=x.conll", "encoder=none", *options)
     assert spec.settings["task.training.least_steps"] == least
     assert readings(spec, range(75)) == times
-    again, _ = described(*shlex.split(spec.command(0))[2:])
+    again, _ = described(*shlex.split(command_of(spec, 0))[2:])
     assert again == spec
     with noted() as notes:
         note_epochs(spec, range(75))

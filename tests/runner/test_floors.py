@@ -76,19 +76,19 @@ def run(ledger, capsys, *options):
 def test_a_run_makes_its_floor_too_unless_the_ledger_has_it(tmp_path, capsys, task, encoder):
     few = [f"task={task}", *OWN[task], "head=linear", "task.training.epochs=1", "data.max_train=60"]
     said = run(tmp_path, capsys, *few, "encoder=glove")
-    records = {record["spec"]["encoder"]: record for record in read_all(tmp_path).records}
+    records = {record.spec.encoder: record for record in read_all(tmp_path).records}
     assert records.keys() == {"glove", encoder}
     floor = records[encoder]
-    scores = [records[name]["scores"]["test"]["overall"][floor["metric"]] for name in ("glove", encoder)]
+    scores = [records[name].scores.test.overall[floor.metric] for name in ("glove", encoder)]
     assert f"gain over the floor {encoder}, {scores[1]:.2f}: {scores[0] - scores[1]:+.2f} (a single seed" in said
-    created = floor["created"], floor["attempt"]
+    created = floor.created, floor.attempt
     assert "gain over the floor" in run(tmp_path, capsys, *few, "encoder=none")
-    [again] = [record for record in read_all(tmp_path).records if record["spec"]["encoder"] == encoder]
-    assert (again["created"], again["attempt"]) == created
+    [again] = [record for record in read_all(tmp_path).records if record.spec.encoder == encoder]
+    assert (again.created, again.attempt) == created
     assert converged(floor)
-    assert len(floor["curves"]["dev"]) == len(floor["curves"]["steps"]) == floor["epochs"]["run"] == 4
-    assert floor["curves"]["dev"][floor["epochs"]["best"] - 1] == max(floor["curves"]["dev"])
-    assert floor["layer_weights"] == [] and floor["parameters"]["frozen"] == 0
+    assert len(floor.curves.dev) == len(floor.curves.steps) == floor.epochs.run == 4
+    assert floor.curves.dev[floor.epochs.best - 1] == max(floor.curves.dev)
+    assert floor.layer_weights == [] and floor.parameters.frozen == 0
 
 
 def test_a_kept_floor_predicts_what_the_run_predicted_and_passes_the_check(tmp_path, capsys):

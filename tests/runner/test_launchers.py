@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.ledger import read_all, read_holders
-from elmo_bench.runner import launchers
+from elmo_bench.runner import jobs, launchers, schedulers
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
@@ -71,7 +71,7 @@ def test_runs_at_once_give_what_one_after_the_other_gives(tmp_path, environment,
     assert len(serial.records) == 3
     assert [result(record) for record in serial.records] == [result(record) for record in at_once.records]
     assert at_once.problems == []
-    assert {record["environment"]["threads"] for record in at_once.records} == {1}
+    assert {record.environment.threads for record in at_once.records} == {1}
     assert len(list((tmp_path / "runs").rglob("head.safetensors"))) == 3
     assert "test scores on suite open" in printed
     again = sweep(tmp_path, environment, *options("seed=0,3"), *AT_ONCE[launcher])
@@ -94,15 +94,15 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
         while not killed and time.monotonic() < deadline:
             time.sleep(0.1)
             for holder in read_holders(tmp_path / "runs"):
-                if holder["spec"]["settings"]["task.training.epochs"] == 100_000:
-                    os.kill(holder["pid"], signal.SIGKILL)
+                if holder.spec.settings["task.training.epochs"] == 100_000:
+                    os.kill(holder.pid, signal.SIGKILL)
                     killed = True
         assert process.wait(timeout=300) == 1
         _, errors = process.communicate()
     assert "epochs=100000" in errors
     assert "killed by" in errors
     found = read_all(tmp_path / "runs")
-    assert [record["spec"]["settings"]["task.training.epochs"] for record in found.records] == [2]
+    assert [record.spec.settings["task.training.epochs"] for record in found.records] == [2]
 
 
 # With the kills of `pretrain` (tests/pretraining), thirty.
@@ -141,3 +141,14 @@ def test_a_run_waits_for_the_memory_that_the_running_ones_have_still_to_take(mon
     running = {Child(pid=1): (jobs[0], "0"), Child(pid=7): (jobs[1], "0")}
     assert launchers._fits(jobs[2], running) is fits  # 3 more of the first, and 3 of its own
     assert launchers._fits(jobs[2], {})
+
+
+def test_jobs_of_schedulers_import_from_the_folders_of_the_sweep_and_not_from_the_current_one(tmp_path, monkeypatch):
+    """A `random.py` beside the data would end every job."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "random.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
+    log = tmp_path / "log"
+    assert schedulers._on_worker(["--version"], str(log), str(tmp_path), jobs.imports()) == 0
+    assert "the wrong one" not in log.read_text()
+    assert schedulers._on_node(["--version"], jobs.imports()) == 0

@@ -1,6 +1,5 @@
 """`predict`: a kept head gives on a file what its run gave on the same text."""
 
-import copy
 import json
 import shutil
 
@@ -9,8 +8,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, run_hash
+from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.data import build_data, read_splits
+from tests.ledger.records import hash_of
 from tests.runs import GOLDEN, VECTORS, described, run_small
 
 WITH_VECTORS = ["--vectors", str(VECTORS)]
@@ -49,7 +49,7 @@ def test_predictions_are_those_of_the_run(tmp_path, text, encoder, capsys, elmo_
     assert (tmp_path / "out.conll").read_bytes() == (paths.work / "test.predictions.conll").read_bytes()
     assert main(["score", "ner", str(tmp_path / "out.conll"), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
-    assert scores["overall"] == pytest.approx(record["scores"]["test"]["overall"])
+    assert scores["overall"] == pytest.approx(record.scores.test.overall)
     new = tmp_path / "new.txt"
     new.write_text("Marvolo\nsailed\nto\nQuibbleton\n\nZzyzx\n", encoding="utf-8")
     assert main(["predict", str(paths.record), str(new), str(tmp_path / "new.conll"), *given]) == 0
@@ -111,12 +111,12 @@ def stranger(elmo_run, tmp_path):
     """`stranger(change_spec, change_about) -> record file`: a record and a head that fit each other, with changes."""
 
     def stranger(change_spec=lambda spec: None, change_about=lambda about: None):
-        record = copy.deepcopy(elmo_run[1])
+        record = elmo_run[1].to_json()
         head = RunPaths.of(*elmo_run).work / "head.safetensors"
         with safe_open(head, framework="numpy") as kept:
             about = json.loads(kept.metadata()["about"])
         change_spec(record["spec"])
-        record["hash"] = run_hash(record["spec"])
+        record["hash"] = hash_of(record["spec"])
         about["spec"] = record["spec"]
         change_about(about)
         (tmp_path / "seed0").mkdir()

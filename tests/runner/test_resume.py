@@ -19,6 +19,7 @@ from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner import prepare
 from elmo_bench.runner.train import _resume
 from elmo_bench.training.callbacks import Checkpoints
+from elmo_bench.training.loggers import _finished_epochs
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, result, run_small, small
 
@@ -69,7 +70,7 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     assert epochs_said(said) == list(range(done + 1, EPOCHS + 1))
     [record] = read_all(runs).records
     assert result(record) == result(whole)
-    assert record["epochs"]["run"] == EPOCHS
+    assert record.epochs.run == EPOCHS
     assert not list(runs.rglob("*.ckpt"))
     assert not list(runs.rglob("*.lock"))
 
@@ -93,12 +94,13 @@ def test_what_was_spent_before_a_kill_counts_once_and_changed_code_starts_anew(t
     history["clocks"] = {name: [1000.0, 1000.0] for name in history["clocks"]}
     torch.save(state, last)
     shutil.copytree(runs, other)
-    cost = run_small(runs)["cost"]
-    assert all(1000 <= cost[name] < 1500 for name in ("seconds", "cpu_seconds", "train_seconds", "train_cpu_seconds"))
+    cost = run_small(runs).cost
+    spent = (cost.seconds, cost.cpu_seconds, cost.train_seconds, cost.train_cpu_seconds)
+    assert all(1000 <= seconds < 1500 for seconds in spent)
     history["code"] = {"encoder": "0"}
     torch.save(state, other / last.relative_to(runs))
     capsys.readouterr()
-    assert run_small(other)["cost"]["seconds"] < 1000
+    assert run_small(other).cost.seconds < 1000
     assert "starts anew (the code of its encoder or task has changed)" in " ".join(capsys.readouterr().err.split())
 
 
@@ -148,10 +150,29 @@ def test_a_resumed_run_goes_on_in_the_same_log(tmp_path, stopped):
     assert len(list(tmp_path.rglob("seed0/log*"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([], 0),
+        (["0.2,0,,0,"], 0),
+        (["0.2,0,,0,", ",0,17.5,0,"], 2),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1,,1,"], 2),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1,,1,", ",1,,1,0.5"], 2),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1,,1,", ",1,9.5,1,"], 4),
+        (["0.2,0,,0,", ",0,17.5,0,", "0.3,1"], 2),
+    ],
+)
+def test_a_log_goes_on_after_its_last_epoch(rows, kept):
+    header = "dev_f1,epoch,loss,step,test_f1"
+    text = "".join(f"{line}\n" for line in [header, *rows])
+    assert _finished_epochs(text).splitlines() == [header, *rows[:kept]]
+    assert _finished_epochs("") == ""
+
+
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path):
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)
-    assert whole["epochs"]["run"] < 30
+    assert whole.epochs.run < 30
     stopped_before_scores(tmp_path / "killed", *options)
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 

@@ -27,22 +27,24 @@ def finished(elmo_run) -> Record:
 def test_a_run_leaves_a_whole_record(finished, ledger):
     check_record(finished)
     assert read_all(ledger) == ([finished], [])
-    assert finished.keys() == Record.__annotations__.keys()
-    spec = RunSpec(**finished["spec"])
-    assert (spec.suite, spec.task, spec.encoder, spec.size, finished["seed"]) == ("open", "ner", "elmo", "cpu", 0)
-    assert spec.hash == finished["hash"]
-    assert (finished["metric"], finished["formula"]) == ("f1", "f1-counts")
-    assert finished["selected_on"] == "dev"
-    assert finished["data"]["counts"] == {"train": 60, "dev": 60, "test": 60}
-    assert finished["epochs"]["run"] == 2
-    assert finished["environment"]["threads"] == 1
-    assert finished["cost"]["tokens_per_second"] > 0
-    assert finished["data"]["notes"] == []
-    assert set(finished["environment"]["kernels"]) >= {"bilm"}
-    curves = finished["curves"]
+    # Without files if they are as new as the run, which may have read others.
+    assert finished.model_fields_set | {"files"} == Record.model_fields.keys()
+    assert finished.changes == RunSpec.of_record(finished).changes
+    spec = RunSpec.of_record(finished)
+    assert (spec.suite, spec.task, spec.encoder, spec.size, finished.seed) == ("open", "ner", "elmo", "cpu", 0)
+    assert spec.hash == finished.hash
+    assert (finished.metric, finished.formula) == ("f1", "f1-counts")
+    assert finished.selected_on == "dev"
+    assert finished.data.counts.to_json() == {"train": 60, "dev": 60, "test": 60}
+    assert finished.epochs.run == 2
+    assert finished.environment.threads == 1
+    assert finished.cost.tokens_per_second > 0
+    assert finished.data.notes == []
+    assert set(finished.environment.kernels) >= {"bilm"}
+    curves = finished.curves.to_json()
     assert curves.keys() == {"dev", "train_loss", "lr", "seconds", "steps"}
     assert all(len(curve) == 2 for curve in curves.values())
-    assert max(curves["dev"]) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"])
+    assert max(curves["dev"]) == pytest.approx(finished.scores.dev.overall["f1"])
     assert curves["lr"] == [0.001, 0.0005]
     assert curves["steps"] == [2, 2]  # 60 sentences by 32
     assert curves["train_loss"][0] > curves["train_loss"][1] > 0
@@ -52,13 +54,13 @@ def test_no_path_of_this_machine_is_in_a_record(finished, ledger):
     text = RunPaths.of(ledger, finished).record.read_text(encoding="utf-8")
     assert str(GOLDEN.parent) not in text
     assert str(ledger) not in text
-    assert finished["spec"]["settings"]["encoder.weights"] == "bilm"
+    assert finished.spec.settings["encoder.weights"] == "bilm"
 
 
 def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
     paths = RunPaths.of(ledger, finished)
     stored = read_outcomes(paths)
-    assert digest_of(stored) == finished["outcomes"]
+    assert digest_of(stored) == finished.outcomes
     outcomes = of_split(stored, "test")
     assert {name: len(values) for name, values in of_split(stored, "dev").items()} == dict.fromkeys(outcomes, 60)
     assert {name: len(values) for name, values in outcomes.items()} == dict.fromkeys(
@@ -66,13 +68,13 @@ def test_outcomes_and_predictions_lie_beside_it(finished, ledger):
     )
     assert list(slices_of(stored, "test")) == list(slices_of(stored, "dev")) == ["unseen", "seen", "novector", "vector"]
     same = outcomes.pop("same_tags").sum() / outcomes["tokens"].sum()
-    assert 100 * same == pytest.approx(finished["scores"]["test"]["overall"]["accuracy"])
-    overall = finished["scores"]["test"]["overall"]
+    assert 100 * same == pytest.approx(finished.scores.test.overall["accuracy"])
+    overall = finished.scores.test.overall
     assert [int(outcomes[name].sum()) for name in outcomes] == [overall[name] for name in outcomes]
     for split in ("dev", "test"):
         text = (paths.work / f"{split}.predictions.conll").read_text(encoding="utf-8")
         assert text.count("\n\n") == 60
-        assert len(text.split("\n")) - 61 == finished["scores"][split]["overall"]["tokens"]
+        assert len(text.split("\n")) - 61 == finished.scores.of(split).overall["tokens"]
 
 
 def test_the_kept_head_holds_what_was_trained_and_nothing_frozen(finished, ledger):
@@ -80,12 +82,12 @@ def test_the_kept_head_holds_what_was_trained_and_nothing_frozen(finished, ledge
     with safe_open(paths.work / "head.safetensors", framework="numpy") as kept:
         sizes = {name: int(np.prod(kept.get_slice(name).get_shape())) for name in kept.keys()}  # noqa: SIM118
         about = json.loads(kept.metadata()["about"])
-    assert sum(sizes.values()) == finished["parameters"]["trainable"]
+    assert sum(sizes.values()) == finished.parameters.trainable
     assert not [name for name in sizes if "bilm" in name or "table" in name or "encoder" in name]
-    assert about["spec"] == finished["spec"]
+    assert about["spec"] == finished.spec.to_json()
     assert about.keys() == {"spec", "vocabulary", "lexicon", "encoders", "attempt"}
-    assert about["attempt"] == finished["attempt"]
-    assert about["encoders"] == {"": finished["spec"]["contents"]["weights"]}
+    assert about["attempt"] == finished.attempt
+    assert about["encoders"] == {"": finished.spec.contents["weights"]}
 
 
 def test_a_run_without_elmo_has_no_layer_weights_and_overwrite_runs_it_again(tmp_path):
@@ -96,10 +98,10 @@ def test_a_run_without_elmo_has_no_layer_weights_and_overwrite_runs_it_again(tmp
     assert list(tmp_path.rglob("events.out.tfevents*"))
     assert path.stat().st_ino != before
     assert len(read_all(tmp_path).records) == 1
-    assert record["layer_weights"] == []
-    assert record["spec"]["contents"].keys() == {"data", "vectors"}
-    assert not [name for name in record["cost"] if name.startswith("encode")]
-    assert "bilm" not in record["environment"]["kernels"]
+    assert record.layer_weights == []
+    assert record.spec.contents.keys() == {"data", "vectors"}
+    assert not [name for name in record.cost.model_fields_set if name.startswith("encode")]
+    assert "bilm" not in record.environment.kernels
 
 
 def test_the_second_start_skips_and_says_so(main_job, tmp_path, capsys):
@@ -136,16 +138,16 @@ def test_the_same_run_elsewhere_gives_the_same_scores_with_and_without_a_store(f
     assert sum(encoded) == 2 * (60 + 60) + 60 + 60  # two epochs with their dev scores, the best one's, test
     [log] = tmp_path.rglob("metrics.csv")
     rows = list(csv.DictReader(log.read_text(encoding="utf-8").splitlines()))
-    last = again["layer_weights"][-1]["input"]
+    last = again.layer_weights[-1]["input"]
     logged = {name: [float(row[name]) for row in rows if row[name]] for name in rows[0]}
-    assert logged["lr"] == pytest.approx(again["curves"]["lr"])
+    assert logged["lr"] == pytest.approx(again.curves.lr)
     assert len(logged["seconds"]) == 2
-    assert logged["input.gamma"][-1] == pytest.approx(last["gamma"])
-    assert [logged[f"input.weight{layer}"][-1] for layer in range(3)] == pytest.approx(last["weights"])
-    assert logged["test_f1"] == [pytest.approx(again["scores"]["test"]["overall"]["f1"])]
+    assert logged["input.gamma"][-1] == pytest.approx(last.gamma)
+    assert [logged[f"input.weight{layer}"][-1] for layer in range(3)] == pytest.approx(last.weights)
+    assert logged["test_f1"] == [pytest.approx(again.scores.test.overall["f1"])]
     *epochs, chosen = [float(row["dev_f1"]) for row in rows if row["dev_f1"]]
     assert len(epochs) == 2
-    assert chosen == max(epochs) == pytest.approx(finished["scores"]["dev"]["overall"]["f1"], abs=1e-4)
+    assert chosen == max(epochs) == pytest.approx(finished.scores.dev.overall["f1"], abs=1e-4)
 
 
 def test_a_failed_run_leaves_no_record_and_no_file(tmp_path, monkeypatch):

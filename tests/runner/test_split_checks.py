@@ -6,7 +6,10 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.runner.data import build_data, check_splits, read_splits
+from elmo_bench.ledger.outcomes import MOST_ITEMS
+from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.runner.first_look import check_size
+from elmo_bench.runner.split_checks import check_splits
 from tests.runs import described
 
 NAMES = [
@@ -83,3 +86,12 @@ def test_the_open_suite_has_the_counts_of_its_files(task, counts):
     run = described(f"task={task}", "data.root=null")
     found = check_splits(read_splits(build_data(*run), *run), task)
     assert {name: count for name, count in found.items() if count} == counts
+
+
+def test_more_items_than_a_record_keeps_are_refused_before_training():
+    few, many = [None], [None] * (MOST_ITEMS + 1)
+    check_size({"train": many, "dev": few, "test": few}, "task=x suite=y")
+    for split in ("dev", "test"):
+        splits = {"train": few, "dev": few, "test": few, split: many}
+        with pytest.raises(UserError, match=rf"^task=x suite=y: {split} has 1,000,001 examples"):
+            check_size(splits, "task=x suite=y")

@@ -1,5 +1,6 @@
 """A sweep: the end of each run is read from the ledger, by its attempt."""
 
+import errno
 import os
 import platform
 import signal
@@ -12,7 +13,7 @@ import pytest
 
 from elmo_bench.__main__ import entry, main
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_holders, run_lock
+from elmo_bench.ledger import Spec, read_holders, run_lock
 from elmo_bench.runner import launchers
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.plan import plan
@@ -50,7 +51,7 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake, monkeypatch):
         KILLED: ("failed", 1),
         SILENT: ("failed", 1),
     }
-    assert found[DONE].record["seed"] == DONE
+    assert found[DONE].record.seed == DONE
     assert found[USER_ERROR].note == "vectors.txt: no such file"
     for seed, why in (
         (FAILED, "ValueError: no such layer;"),
@@ -81,7 +82,7 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
     found = results(fake, KILLED, SILENT, SKIPPED)
     states = {seed: result.state for seed, result in found.items()}
     assert states == {KILLED: "failed", SILENT: "failed", SKIPPED: "skipped"}
-    assert found[SKIPPED].record["attempt"] == f"{SKIPPED:032}"
+    assert found[SKIPPED].record.attempt == f"{SKIPPED:032}"
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(fake):
@@ -89,7 +90,7 @@ def test_a_run_that_another_process_holds_is_left_to_it(fake):
     [run] = plan(options(fake, SKIPPED)).runs
     place = fake_child.paths(run.spec, run.seed, fake)
     fake_child.write(place, run.spec, f"{run.seed:032}")
-    with run_lock(place, spec=run.spec.to_json()):
+    with run_lock(place, spec=Spec(**run.spec.to_json())):
         [result] = results(fake, SKIPPED).values()
     assert (result.state, result.code) == ("held", 0)
     assert result.note == f"{platform.node()}, process {os.getpid()}"
@@ -106,6 +107,20 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
     assert "2 runs failed:" in printed.err
     assert sorted(line.rpartition(": ")[2].partition(";")[0] for line in lines) == ["no such file", "no such layer"]
     assert main(["sweep", *options(fake, FAILED)]) == 1
+
+
+def test_a_full_disk_is_named_where_a_log_is_empty(tmp_path, monkeypatch):
+    """Nothing is left of the try."""
+    log = tmp_path / "001.log"
+    log.touch()
+    assert module._why_empty(log) == "it printed nothing"
+
+    def full(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "No space left on device" in module._why_empty(log)
+    assert [*tmp_path.iterdir()] == [log]
 
 
 INTERRUPTED = """
@@ -130,7 +145,7 @@ def slow(tmp_path):
         deadline = time.monotonic() + 60
         while not (holders := read_holders(tmp_path / "runs")) and time.monotonic() < deadline:
             time.sleep(0.05)
-        yield process, holders[0]["pid"]
+        yield process, holders[0].pid
 
 
 def test_children_end_with_a_sweep_that_is_killed(tmp_path, slow):

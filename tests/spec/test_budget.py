@@ -2,9 +2,11 @@
 
 import pytest
 
+from elmo_bench.ledger import Record
+from elmo_bench.spec.budget import converged
 from elmo_bench.spec.config import compose, task_yaml
 from elmo_bench.spec.names import tasks
-from elmo_bench.spec.run_spec import converged
+from tests.ledger.records import make_content
 
 
 @pytest.mark.parametrize(
@@ -23,14 +25,15 @@ from elmo_bench.spec.run_spec import converged
         (True, 32, {"dev": (98.5, 98.5), "best": 98.5, "guessed": (4, 5)}),  # it learned all that it could at once
     ],
 )
-def test_a_run_with_its_tasks_budget_is_converged_unless_it_learned_nothing(make_record, expected, epochs, given):
+def test_a_run_with_its_tasks_budget_is_converged_unless_it_learned_nothing(expected, epochs, given):
     dev = given.get("dev", (55.0, 60.0, 59.0))
-    record = make_record(task="ner", settings={"task.training.epochs": epochs}, dev=given.get("best", 60.0))
+    record = make_content(task="ner", settings={"task.training.epochs": epochs}, dev=given.get("best", 60.0))
     record["spec"]["size"] = given.get("size", "cpu")
     if "guessed" in given:
         types = {name: {"guessed": count} for name, count in zip("ab", given["guessed"], strict=True)}
         record["scores"]["dev"]["by_type"] = types
-    assert converged(record | {"curves": {**record["curves"], "dev": [*dev]}}) is expected
+    record["curves"]["dev"] = [*dev]
+    assert converged(Record.read(record, "record")) is expected
 
 
 def test_a_default_run_has_its_budget():

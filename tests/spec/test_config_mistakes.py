@@ -66,12 +66,20 @@ def test_a_folder_with_the_name_of_another_encoder_is_refused():
             compose("config", ["encoder=hf", f"encoder.name={folder}"])
 
 
+# Nine lists of ten of the list before: a billion values.
+BOMB = b"a0: &a0 1\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 10)
+)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (b"name: bad\n  x: [1\n", "bad.yaml:2 cannot be read as YAML (mapping values are not allowed here)"),
         (b"name: caf\xe9\n", "bad.yaml cannot be read as YAML ('utf-8' codec can't decode"),
         (b"- name\n", "bad.yaml: a list, not a mapping"),
+        (BOMB, "bad.yaml: its aliases stand for more than 100,000 values. Write them out."),
+        (b"name: &a\n  x: *a\n", "bad.yaml: its aliases stand for more than 100,000 values"),
         (b"name: " + b"[" * 500 + b"]" * 500, "bad.yaml cannot be read as YAML (too many lists or mappings"),
         (
             b"name: bad\nvectors: null\n",

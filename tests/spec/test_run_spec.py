@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.describe import command_of, label_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_run
 from tests.spec.test_config import FIXED
@@ -51,7 +52,7 @@ def runs():
 @pytest.mark.parametrize("options", list(runs()), ids=" ".join)
 def test_the_command_of_a_spec_makes_an_equal_spec(options):
     made = spec(*options)
-    words = shlex.split(made.command(3))
+    words = shlex.split(command_of(made, 3))
     assert words[:2] == ["elmo-bench", "run"]
     assert words[-1] == "seed=3"
     assert spec(*words[2:]) == made
@@ -92,7 +93,7 @@ def test_a_pinned_hash():
 )
 def test_an_option_without_effect_makes_no_other_run(options, more):
     assert spec(*options, *more) == spec(*options)
-    assert spec(*options, *more).label == spec(*options).label
+    assert label_of(spec(*options, *more)) == label_of(spec(*options))
 
 
 @pytest.mark.parametrize(
@@ -108,13 +109,13 @@ def test_an_option_without_effect_makes_no_other_run(options, more):
         (["experiment=debug"], "data.max_train=32, task.training.epochs=1"),  # by what it does
         (["experiment=figure1", "task=ner", "encoder=elmo", "seed=0", "data.train_fraction=0.1"],
          "data.least_steps=100, data.train_fraction=0.1"),
-        (["task=pairs", "data.file=a.csv", "head=linear", "data.max_train=9"], "head=linear, data.max_train=9"),
+        (["task=pairs", "data.file=a.csv", "head=linear", "data.max_train=9"], "data.max_train=9, head=linear"),
         (["task=pairs", "data.file=a.csv", "encoder=tfidf", "task.head.c=0.5"], "task.head.c=0.5"),
         (["task=classification", "data.file=a.csv", "task.head.dropout.input=0.2"], "task.head.dropout.input=0.2"),
     ],
 )  # fmt: skip
 def test_the_label_is_what_differs_from_the_default_run(options, label):
-    assert spec(*options).label == label
+    assert label_of(spec(*options)) == label
     head = {"head": spec(*options).head} if "head=linear" in options else {}
     assert spec(*options).default().changes == head
 
@@ -165,7 +166,7 @@ def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
     assert spec("task=snli", "lr_scale=1") == spec("task=snli")
     twice = spec("task=snli", "lr_scale=2")
     assert twice == spec("task=snli", "task.training.optimizer.lr=0.004")
-    assert twice.label == "task.training.optimizer.lr=0.004"
+    assert label_of(twice) == "task.training.optimizer.lr=0.004"
     rate = "task.training.optimizer.lr"
     assert spec("task=snli", "lr_scale=3", f"{rate}=0.1").settings[rate] == 0.3
     with pytest.raises(UserError, match=r"^lr_scale=2: the task has no learning rate to multiply"):
@@ -220,7 +221,7 @@ def test_a_setup_knows_the_end_of_a_path_and_no_spec_does(name, source):
 
 def test_two_columns_of_one_file_are_two_runs():
     runs = [spec("task=classification", "data.file=a.csv", f"data.text={name}") for name in ("title", "body")]
-    assert len({run.identity for run in runs}) == 2 and {run.label for run in runs} == {""}
+    assert len({run.identity for run in runs}) == 2 and {label_of(run) for run in runs} == {""}
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,12 @@
 """The user's data before a run: a mistake is one message, found before any process and before torch."""
 
-import random
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import encoded
 from elmo_bench.base.notes import noted
-from elmo_bench.ledger import joined
-from elmo_bench.ledger.store import packed_size
-from elmo_bench.runner import outcome_size
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec.names import task_class
@@ -79,47 +72,3 @@ def test_missing_own_files_are_named_before_torch_is_imported(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "2 set()"
     assert "nope.csv: no such file" in done.stderr
-
-
-SPLITS = {  # task: the gold of 60 examples
-    "classification": [f"label {n % 7}" for n in range(60)],
-    "pairs": ["ab"[n % 2] for n in range(60)],
-    "tagging": [("B-P", "I-P", "O", "B-L") for _ in range(60)],
-}
-
-
-@pytest.mark.parametrize("task", SPLITS)
-@pytest.mark.parametrize(("most", "always", "refused"), [(600, 10, True), (100_000, 10, False), (600, 10_000, False)])
-def test_outcomes_that_no_record_holds_are_refused_before_training(monkeypatch, task, most, always, refused):
-    monkeypatch.setattr(outcome_size, "MAX_OUTCOME_BYTES", most)
-    monkeypatch.setattr(outcome_size, "ALWAYS_FIT", always)
-    examples = [SimpleNamespace(gold=gold) for gold in SPLITS[task]]
-    splits = {"train": [], "dev": examples[:20], "test": examples[20:]}
-    if not refused:
-        outcome_size.check_outcomes_fit(task, splits)
-        return
-    with pytest.raises(UserError, match=r"dev and test: 60 examples with \d+ labels, whose outcomes a record cannot"):
-        outcome_size.check_outcomes_fit(task, splits)
-
-
-def test_outcomes_of_suites_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(outcome_size, "ALWAYS_FIT", 0)
-    monkeypatch.setattr(outcome_size, "MAX_OUTCOME_BYTES", 0)
-    examples = [SimpleNamespace(gold=("O", "O"))]
-    outcome_size.check_outcomes_fit("ner", {"dev": examples, "test": examples})
-
-
-def test_guesses_half_at_random_pack_no_better_than_those_of_a_head():
-    """So that a file that is accepted can be written after training."""
-    rng = random.Random(0)
-    gold = [f"label {rng.randrange(50)}" for _ in range(4000)]
-    metric = task_class("classification", "metric")()
-
-    def size(guesses):
-        return packed_size(joined({"dev": {}, "test": encoded(metric.counts(gold, guesses))}))
-
-    measured = size(outcome_size.half_at_random([SimpleNamespace(gold=label) for label in gold]))
-    assert measured < 8 * len(gold)
-    for right in (1.0, 0.9, 0.8, 0.6, 0.5, 0.4, 0.2, 0.0):
-        guesses = [label if rng.random() < right else f"label {rng.randrange(50)}" for label in gold]
-        assert size(guesses) < outcome_size.MARGIN * measured

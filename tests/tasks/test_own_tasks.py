@@ -18,6 +18,7 @@ from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import check_run
+from elmo_bench.text.tables import read_table
 from tests.golden_cases import score
 from tests.runs import OWN, described, run_small
 from tests.text.test_own_data import GOOD, write
@@ -222,7 +223,7 @@ def test_the_columns_of_a_record_are_used_for_new_text_and_its_files_are_not_ope
 @pytest.mark.parametrize(
     ("task", "content", "out"),
     [
-        ("classification", "id,sentence2\n1,A dog sleeps .\n2,A man runs .\n", ["new.parquet", "new.tsv"]),
+        ("classification", "id,sentence2\n1,A dog sleeps .\n2,\n3,A man runs .\n", ["new.parquet", "new.tsv"]),
         ("tagging", "Ada\nran\n\nBo\n", ["new.conll", "new.jsonl"]),
     ],
 )
@@ -238,6 +239,9 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
         path = tmp_path / "out" / each
         assert main(["predict", str(paths.record), str(new), str(path)]) == 0
         assert main(["score", task, str(path)]) == 2  # it has no gold
+        if task == "classification":  # the row without text is there, without a prediction
+            guesses = [row["predicted"] for row in read_table(path)]
+            assert [bool(guess) for guess in guesses] == [True, False, True]
         assert "no row has a gold label" in capsys.readouterr().err
         assert [each.texts for each in data.read_file(path)] == [each.texts for each in data.read_file(new)]
         assert main(["predict", str(paths.record), str(gold), str(path)]) == 0
@@ -248,7 +252,7 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
 def test_predict_takes_the_names_of_columns(tmp_path, refused):
     options = ("task=classification", *OWN["classification"], "task.training.least_steps=null")
     record = run_small(tmp_path / "runs", *options, "task.training.epochs=1", encoder="none")
-    assert any(" of test" in each for each in record["data"]["notes"])
+    assert any(" of test" in each for each in record.data.notes)
     path, out = RunPaths.of(tmp_path / "runs", record).record, str(tmp_path / "out.csv")
     new = write(tmp_path / "new.csv", "body\na dog\n")
     assert "Name one: data.text=COLUMN" in refused("predict", path, new, out)

@@ -11,6 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import measure
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
+from elmo_bench.spec.describe import command_of
 from elmo_bench.spec.names import task_class
 from elmo_bench.text.own_checks import PREDICTED
 from tests.golden_cases import score
@@ -183,7 +184,7 @@ def test_a_run_and_its_predictions_have_one_score(tmp_path, kind, options, writt
     assert gold == written
     with noted():
         scores = task_class("tagging", "metric")().score_files(out)
-    assert scores["overall"]["f1"] == pytest.approx(record["scores"]["test"]["overall"]["f1"])
+    assert scores["overall"]["f1"] == pytest.approx(record.scores.test.overall["f1"])
     assert measure("f1", scores["overall"]) == ("accuracy" if kind == "plain" else "f1")
 
 
@@ -205,8 +206,8 @@ def test_the_scheme_is_a_setting_that_leaves_other_runs_as_they_are():
     asked, _ = described("task=tagging", "data.file=x.conll", "data.scheme=BIO")
     assert not any(key.startswith("data.scheme") for key in plain.settings)
     assert asked.settings == plain.settings | {"data.scheme": "BIO"}
-    assert "data.scheme=BIO" in asked.command(0)
-    assert "scheme" not in described("task=classification", "data.file=x.csv")[0].command(0)
+    assert "data.scheme=BIO" in command_of(asked, 0)
+    assert "scheme" not in command_of(described("task=classification", "data.file=x.csv")[0], 0)
 
 
 def test_drawn_tags_break_their_schemes():

@@ -9,7 +9,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.runner.data import check_splits
+from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.text import json_rows, sizes
 from elmo_bench.text.own_data import Labelled
 from elmo_bench.text.split_files import files_of

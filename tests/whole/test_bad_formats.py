@@ -239,4 +239,4 @@ def test_a_span_in_two_chains_stays_in_the_first_and_a_chain_of_one_mention_goes
     said += "; the first of them in nw/x"
     assert f"{path}: {said}" in capsys.readouterr().err
     [record], _ = read_all(tmp_path / "runs")
-    assert record["data"]["notes"][0] == f"{path.name}: {said}"  # then, that no word has a vector
+    assert record.data.notes[0] == f"{path.name}: {said}"  # then, that no word has a vector

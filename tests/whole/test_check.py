@@ -7,7 +7,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, read_outcomes, read_record, write_record
-from elmo_bench.ledger.record import run_hash
+from tests.ledger.records import changed, hash_of
 from tests.reporting.ledgers import add
 from tests.runs import run_small
 
@@ -23,8 +23,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def paths(made, tmp_path):
     """A copy of it."""
-    record = read_record(made.record)
-    record["environment"] |= {"commit": "0" * 40, "dirty": False}
+    record = changed(read_record(made.record), {"environment/commit": "0" * 40, "environment/dirty": False})
     copy = RunPaths.of(tmp_path, record)
     write_record(copy, record, read_outcomes(made))
     copy.work.mkdir()
@@ -41,7 +40,7 @@ def check(path, capsys, *more):
 
 def test_a_true_record_passes_and_its_predictions_score_what_it_says(paths, capsys):
     code, said = check(paths.record, capsys)
-    score = read_record(paths.record)["scores"]["test"]["overall"]["f1"]
+    score = read_record(paths.record).scores.test.overall["f1"]
     assert code == 0 and "WRONG" not in said
     assert f"predictions on test: score f1 {score:.2f}; the record says {score:.2f}" in said
     assert "elmo-bench run task=ner encoder=none" in said
@@ -59,7 +58,7 @@ def test_of_a_ledger_missing_outcomes_and_files_in_no_place_of_a_run_are_listed(
 
 @pytest.mark.parametrize("formula", ["accuracy", "hits"])
 def test_a_formula_that_is_not_the_tasks_is_refused(paths, capsys, formula):
-    write_record(paths, read_record(paths.record) | {"formula": formula}, read_outcomes(paths))
+    write_record(paths, changed(read_record(paths.record), {"formula": formula}), read_outcomes(paths))
     code, said = check(paths.record, capsys)
     assert code == 1 and f"record.formula: '{formula}' is not the formula of ner, which is f1-counts" in said
 
@@ -72,7 +71,7 @@ def test_no_setting_of_a_record_forges_a_line(tmp_path, capsys):
 
 def test_a_score_that_was_raised_is_found_in_outcomes_and_predictions(paths, capsys):
     record = read_record(paths.record)
-    record["scores"]["test"]["overall"]["f1"] += 1
+    record = changed(record, {"scores/test/overall/f1": record.scores.test.overall["f1"] + 1})
     write_record(paths, record, read_outcomes(paths))
     code, said = check(paths.record, capsys)
     assert code == 1
@@ -97,7 +96,7 @@ def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
     paths.record.write_text(json.dumps(record), encoding="utf-8")
     code, said = check(paths.record, capsys)
     assert code == 1 and said.startswith("WRONG") and "is not the hash of record.spec" in said and said.count("\n") == 1
-    record["hash"] = run_hash(record["spec"])
+    record["hash"] = hash_of(record["spec"])
     paths.record.write_text(json.dumps(record), encoding="utf-8")
     code, said = check(paths.record, capsys)
     assert code == 2 and "belongs at" in said and said.count("\n") == 1
@@ -112,9 +111,8 @@ def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
 )  # fmt: skip
 def test_no_command_is_printed_from_a_setting_that_no_run_has(paths, capsys, key, value):
     record = read_record(paths.record)
-    record["spec"]["settings"][key] = value
-    record["attempt"] = "a" * 32
-    record["hash"] = run_hash(record["spec"])
+    settings = record.spec.settings | {key: value}
+    record = changed(record, {"spec/settings": settings, "attempt": "a" * 32})
     copy = RunPaths.of(paths.ledger, record)
     write_record(copy, record, read_outcomes(paths))
     code, said = check(copy.record, capsys)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from elmo_bench.runner import contract
+from elmo_bench.runner import contract, contract_parts
 from elmo_bench.spec.config import choices
 from elmo_bench.training.module import HeadTraining
 from tests.heads import built, has_layers
@@ -29,7 +29,7 @@ def test_gradient_reaches_every_parameter_and_nothing_frozen(bench):
     # A head may use the embedder unchanged, but then all of it.
     assert frozen in (set(), {f"embedder.{name}" for name, _ in bench.head.embedder.named_parameters()})
     for part, encoder in bench.frozen.encoders.items():
-        contract.check_weights(encoder, bench.setup.encoders[part])
+        contract_parts.check_weights(encoder, bench.setup.encoders[part])
         assert not {id(p) for p in encoder.bilm.parameters()} & {id(p) for p in bench.head.parameters()}
 
 
@@ -78,6 +78,6 @@ def test_neither_features_nor_predictions_depend_on_batch_mates(bench):
 
 def test_data_metric_and_files_keep_the_contract(bench, tmp_path):
     found = bench.predict(bench.others)
-    contract.check_data(bench.data, bench.splits, bench.splits)
-    contract.check_metric(bench.metric, bench.others, found)
-    contract.check_files(bench.data, bench.metric, bench.others, found, tmp_path / f"found{bench.data.ending}")
+    contract_parts.check_data(bench.data, bench.splits, bench.splits)
+    contract_parts.check_metric(bench.metric, bench.others, found)
+    contract_parts.check_files(bench.data, bench.metric, bench.others, found, tmp_path / f"found{bench.data.ending}")

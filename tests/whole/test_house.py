@@ -41,7 +41,7 @@ OWN_FILES = {
     "cli/entry", "base/downloads", "base/include", "base/machine", "cli/cost", "cli/run", "cli/test", "elmo/export",
     "elmo/pretrained", "reporting/findings", "reporting/overview", "reporting/pages", "reporting/published",
     "reporting/render",
-    "runner/finished", "runner/sweep", "training/loggers",
+    "runner/sweep", "training/loggers",
 }  # fmt: skip
 OPENS = re.compile(
     r"json\.loads?\(|\.read_text\(|\.read_bytes\(|\b(safe_open|load_file|read_lines|read_json|parse_json|safe_load)\("

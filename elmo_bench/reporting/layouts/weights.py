@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from elmo_bench.ledger.record import MixWeights
 from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, figure
 from elmo_bench.reporting.formats import number, spread, words
 from elmo_bench.reporting.names import task_title
@@ -79,7 +80,7 @@ def mixes_of(system: Any) -> list[dict[str, Any]]:
     rows = []
     for place in sorted(set(chain(*seeds))):
         mixes = [of_seed[place] for of_seed in seeds if place in of_seed]
-        by_layer = list(zip(*(mix["weights"] for mix in mixes), strict=True))
+        by_layer = list(zip(*(mix.weights for mix in mixes), strict=True))
         shares = list(zip(*_shares(mixes), strict=True))
         row = {
             "suite": system.suite,
@@ -94,7 +95,7 @@ def mixes_of(system: Any) -> list[dict[str, Any]]:
             "penalty": system.spec.settings.get("mix.penalty"),
             "layers": len(by_layer),
             "has_shares": bool(shares),
-            **_summary("gamma", [mix["gamma"] for mix in mixes]),
+            **_summary("gamma", [mix.gamma for mix in mixes]),
         }
         for k, numbers in enumerate(by_layer):
             row |= _summary(f"layer {k}", numbers)
@@ -104,9 +105,9 @@ def mixes_of(system: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _shares(mixes: Sequence[dict[str, Any]]) -> list[list[float]]:
+def _shares(mixes: Sequence[MixWeights]) -> list[list[float]]:
     """Of each seed that has norms, how much of the mixed vector each layer adds."""
-    products = [np.multiply(mix["weights"], mix["norms"]) for mix in mixes if "norms" in mix]
+    products = [np.multiply(mix.weights, mix.norms) for mix in mixes if mix.norms]
     return [(product / product.sum()).tolist() for product in products if product.sum()]
 
 

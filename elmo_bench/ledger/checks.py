@@ -1,0 +1,128 @@
+"""Whether a record agrees with itself."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger.record import SCORED, MixWeights, Record, run_hash, score_of
+
+# Points between the best of the dev curve and the score of the checkpoint that was
+# loaded again, or a unit.
+NEAR = 0.5
+CLOCKS = timedelta(days=1)  # by which clocks may differ
+
+
+def record_of(content: Any) -> Record:
+    """The record of plain data.
+
+    Raises UserError, naming the key, unless this is a complete record of this schema
+    that agrees with itself.
+    """
+    record = Record.read(content, "record")
+    check_record(record)
+    return record
+
+
+def check_record(record: Record) -> None:
+    """Raise UserError, naming the key, unless the record agrees with itself.
+
+    `Copies` compares it with other records; `report`, `compare`, `merge` and `check`
+    also sum its outcomes.
+    """
+    _check_spec(record)
+    _check_created(record)
+    _check_scores(record)
+    _check_lengths(record)
+    _check_best(record)
+
+
+def _check_spec(record: Record) -> None:
+    if record.spec.contents is None:
+        raise UserError(
+            "record.spec.contents: null. Give the digests of data, weights and vectors."
+        )
+    try:
+        right = run_hash(record.spec)
+    except (TypeError, ValueError) as error:  # NaN
+        raise UserError(f"record.spec: {error}") from None
+    if record.hash != right:
+        raise UserError(
+            f"record.hash: {record.hash:.60} is not the hash of record.spec"
+        )
+
+
+def _check_created(record: Record) -> None:
+    try:
+        created = datetime.fromisoformat(record.created)
+    except ValueError as error:  # February 30
+        raise UserError(f"record.created: {error}") from None
+    if created > datetime.now(UTC) + CLOCKS:
+        raise UserError(f"record.created: {record.created} is in the future")
+
+
+def _check_scores(record: Record) -> None:
+    for split in SCORED:
+        overall = record.scores.of(split).overall
+        where = f"record.scores.{split}.overall"
+        if record.metric not in overall:
+            raise UserError(f"{where}: {record.metric} missing")
+        score = overall[record.metric]
+        if not 0 <= score <= 100:
+            raise UserError(
+                f"{where}.{record.metric}: {score} is not between 0 and 100"
+            )
+
+
+def _check_lengths(record: Record) -> None:
+    """There is a number for each epoch, and all epochs mix the same layers."""
+    epochs = record.epochs.run
+    for name in record.curves.model_fields_set:
+        length = len(getattr(record.curves, name))
+        if length != epochs:
+            raise UserError(
+                f"record.curves.{name}: {length} numbers of {epochs} epochs"
+            )
+    shapes = [layers_of(mixes) for mixes in record.layer_weights]
+    for shape in shapes:
+        differs = any(len(numbers) > 1 for numbers in shape.values())
+        if differs or shape != shapes[0]:
+            raise UserError(
+                "record.layer_weights: the epochs, or weights and norms, are of other "
+                "places or layers"
+            )
+
+
+def _check_best(record: Record) -> None:
+    """The best epoch is the best of the dev curve, and its score is the one on dev."""
+    best = record.epochs.best
+    last = min(record.epochs.run, len(record.layer_weights) or record.epochs.run)
+    if not 1 <= best <= last:
+        raise UserError(f"record.epochs.best: {best} is not an epoch of the run")
+    curve = record.curves.dev
+    chosen = curve[best - 1]
+    dev = score_of(record, "dev")
+    slack = max(NEAR, 100 / max(1, units_of(record, "dev")))
+    if chosen < max(curve) or abs(chosen - dev) > slack:
+        raise UserError(
+            f"record.epochs.best: {best}, with dev {record.metric} {chosen:.2f}; the "
+            f"best of its curve is {max(curve):.2f}, the score of dev {dev:.2f}"
+        )
+
+
+def layers_of(mixes: dict[str, MixWeights]) -> dict[str, set[int]]:
+    """How many layers the mixes of an epoch have, by place."""
+    layers = {}
+    for place, mix in mixes.items():
+        layers[place] = {len(mix.weights)}
+        if "norms" in mix.model_fields_set:
+            layers[place].add(len(mix.norms))
+    return layers
+
+
+def units_of(record: Record, split: str) -> float:
+    """The items of a split; the gold mentions where items are documents."""
+    mentions = []
+    for counts in record.scores.of(split).by_type.values():
+        if "recall_den" in counts:
+            mentions.append(counts["recall_den"])
+    return max(mentions, default=record.data.counts.of(split))

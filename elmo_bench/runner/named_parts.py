@@ -1,0 +1,112 @@
+"""The frozen parts that a record names, which may come from a stranger: only published
+names are followed, and files that the user gives."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.pretrained import PUBLISHED
+from elmo_bench.encoders.hf_files import NAMES
+from elmo_bench.encoders.static import KNOWN
+from elmo_bench.spec.run_spec import RunSpec
+
+_WORD = re.compile(r"\w[\w.-]*")
+_BILMS = ("mini", *PUBLISHED)
+# That each kind of encoder knows by name.
+WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}
+
+
+def encoders_of(
+    spec: RunSpec, weights: str | None, vectors: str | None
+) -> dict[str, dict[str, Any]]:
+    """The options of a record's encoders, with the files that the user gave or with
+    published ones. Raises UserError.
+
+    weights: one name, or `PART=NAME,PART=NAME` for a stack.
+    """
+    parts = spec.encoders()
+    given = _weights_by_part(weights, parts)
+    encoders = {}
+    for part, options in parts.items():
+        named = options.pop("weights", None)
+        kind = str(options.pop("kind"))
+        encoder = {}
+        for key, value in options.items():
+            if key != "version" and value is not None:
+                encoder[key] = value
+        check_plain("encoder", encoder)
+        encoder["kind"] = kind
+        # An encoder of the user's may be without weights.
+        if kind in WEIGHTS or given.get(part) is not None or named is not None:
+            known = WEIGHTS.get(kind, ())
+            encoder["weights"] = _known(named, known, given.get(part), "weights")
+        if "inputs" in encoder:
+            encoder["inputs"] = vectors_of(spec, encoder["inputs"], vectors)
+        encoders[part] = encoder
+    return encoders
+
+
+def _weights_by_part(
+    weights: str | None, parts: Mapping[str, Any]
+) -> dict[str, str | None]:
+    """The weights that the user gave. Raises UserError for an unknown part."""
+    if weights is None or "" in parts:
+        return {"": weights}
+    given: dict[str, str | None] = {}
+    for pair in weights.split(","):
+        part, _, name = pair.partition("=")
+        given[part] = name
+    wrong = given.keys() - {"", *parts}
+    if wrong:
+        advice = "Leave out --weights: it has no encoder."
+        if parts:
+            advice = f"Give PART=NAME of: {', '.join(parts)}."
+        raise UserError(f"--weights {weights}: no part {min(wrong)}. {advice}")
+    return given
+
+
+def check_plain(part: str, options: Mapping[str, Any]) -> None:
+    """Raises UserError unless the options of a record are null, a number, a word, or a
+    list of these."""
+    for key, value in options.items():
+        items = value if isinstance(value, list) else [value]
+        if not all(map(_is_plain, items)):
+            raise UserError(
+                f"the record's {part} has {key}={value!r:.60}, which is not a number "
+                "or a word"
+            )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, str):
+        return _WORD.fullmatch(value) is not None
+    return value is None or isinstance(value, int | float)
+
+
+def vectors_of(spec: RunSpec, name: Any, given: str | None) -> str:
+    """As `_known`.
+
+    Where the record has published vectors and others, `given` is the others.
+    """
+    names = set()
+    for key, value in spec.settings.items():
+        if key.endswith((".vectors", ".inputs")) and isinstance(value, str):
+            names.add(value)
+    is_meant = name not in KNOWN or names <= {*KNOWN}
+    return _known(name, KNOWN, given if is_meant else None, "vectors")
+
+
+def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:
+    """The path or name that the user gave, else the record's if it is published.
+
+    A record's path is never opened.
+    """
+    if given is not None:
+        return given
+    if name not in known:
+        raise UserError(
+            f"the record's {option} ({name!r:.60}) are not published. "
+            f"Say where they are: --{option} …"
+        )
+    return str(name)
