@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         interrupted = True
     records = [result.record for result in results if result.record is not None]
-    for table in overviews(records):
+    for table in overviews(records, planned.ledger):
         print(f"\n{table}")
     missing = len(planned.runs) - len(results)
     return _report(results, missing=missing, interrupted=interrupted)

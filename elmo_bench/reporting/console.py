@@ -31,7 +31,7 @@ from elmo_bench.spec.task_files import FLOOR, floor_of
 SEEDS = 3  # of the sweep that is suggested
 
 
-def overviews(records: Sequence[Record]) -> Iterator[str]:
+def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]:
     """Tasks by encoders: a table of test scores for each suite, a dash where there is no run, and notes below it.
 
     Tasks and encoders are in the order of `records`. Changes that all runs have in common are in the title.
@@ -39,7 +39,7 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
     from elmo_bench.reporting.frame import runs, shown, systems
     from elmo_bench.reporting.remarks import remarks
 
-    frame = runs(LEDGER, records)
+    frame = runs(ledger, records)
     order = list(frame.hash)
     table = systems(shown(frame))
     table = table.sort_values("hash", key=lambda hashes: hashes.map(order.index))
@@ -66,8 +66,19 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
             # Data of the user's own, of which the logs of the runs say this.
             notes = dict.fromkeys(chain(*frame[frame.suite == suite].notes))
             paragraphs.append("the data:\n" + "\n".join(f"- {note}" for note in notes))
+            paragraphs += _advice(frame, group)
         yield "\n\n".join(paragraphs)
     yield from remarks(frame)
+
+
+def _advice(frame: Any, systems: Any) -> Iterator[str]:
+    """Which system to use, for each data set of a suite."""
+    from elmo_bench.reporting.advice import advice
+    from elmo_bench.reporting.comparisons import compare
+    from elmo_bench.reporting.pairs import all_pairs
+
+    for _, group in systems.groupby("basis", sort=False):
+        yield from advice(group, compare(frame, all_pairs(group, "run_label")))
 
 
 def _label(encoder: str, options: Mapping[str, str], common: set[tuple[str, str]]) -> str:
