@@ -17,6 +17,7 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import compared, parser
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.advice import advice
+from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.formats import SEEN, gain_formats, shown_conclusion, words
@@ -185,7 +186,7 @@ def _print_two(
     table = make_table("", "", with_gains(pd.DataFrame(lines), comparisons), formats)
     title = f"test scores of {encoders[0]} minus {encoders[1]}, {where}"
     print(f"{title}:\n\n{fitted(table.columns, table.texts())}")
-    _print_notes([*table.notes, *notes], chosen, comparisons)
+    _print_notes([*table.notes, *notes], chosen, comparisons, frame)
 
 
 def _other_verdicts(frame: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
@@ -252,13 +253,17 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     notes = []
     for (task, why), count in counts.items():
         notes.append(f"{task}: {counted(count, 'pair')} not tested ({why})")
-    _print_notes(notes, chosen, comparisons)
+    _print_notes(notes, chosen, comparisons, frame)
 
 
 def _print_notes(
-    notes: Sequence[str], chosen: pd.DataFrame, comparisons: pd.DataFrame
+    notes: Sequence[str],
+    chosen: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    frame: pd.DataFrame,
 ) -> None:
     """Print these notes, and those about the data and the marks of the systems."""
+    _print_labels(chosen, frame)
     notes = list(notes)
     own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
@@ -272,6 +277,18 @@ def _print_notes(
         notes.append(UNCHECKED)
     for note in notes:
         print(f"\n{note}")
+
+
+def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
+    """Print the scores by label, of data of the user's own."""
+    for _, group in chosen.groupby("basis", sort=False):
+        if not reads_own_data(group.task.iloc[0]):
+            continue
+        table = by_label(frame, group)
+        if table is not None:
+            more = f"; {table.left_out} rarer labels left out" if table.left_out else ""
+            print(f"\n{table.measure} of each label on test, mean over seeds{more}:\n")
+            print(fitted(table.header, table.body))
 
 
 def power(differences: Sequence[Difference]) -> list[str]:
