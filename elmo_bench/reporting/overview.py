@@ -215,7 +215,7 @@ def about(spec: RunSpec) -> str:
     kind = str(spec.settings.get("encoder.contextual.kind"))
     path = config_file("encoder", spec.encoder if spec.encoder in choices("encoder") else kind)
     text = re.sub(r"\n# ", " ", path.read_text(encoding="utf-8"))
-    sentence = re.search(r"elmo-bench run encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text)
+    sentence = re.search(r"elmo-bench run [^:\n]*encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text)
     return f"{sentence[1][0].upper()}{sentence[1][1:]}." if sentence else ""
 
 
