@@ -60,7 +60,9 @@ def _test_of(ours: str, theirs: str, comparisons: pd.DataFrame) -> Any:
 
 def _over_floor(best: Any, floor: Any, test: Any) -> str:
     gain, low, high, verdict = test
-    interval = f"{signed(gain, 1)} points on test, {signed(low, 1)} to {signed(high, 1)}"
+    interval = (
+        f"{signed(gain, 1)} points on test, {signed(low, 1)} to {signed(high, 1)}"
+    )
     name = best.run_label
     if verdict == "ahead":
         return (

@@ -18,7 +18,13 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, score_of
-from elmo_bench.reporting.names import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED
+from elmo_bench.reporting.names import (
+    BASELINE,
+    DAGGER,
+    NOT_CHECKED,
+    NOT_CONVERGED,
+    UNCHECKED,
+)
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
@@ -46,16 +52,22 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
     table = table.sort_values("hash", key=lambda hashes: hashes.map(order.index))
     for suite, group in table.groupby("suite", sort=False):
         rows = list(rows_of(group))
-        options = [row.spec.changes | row.spec.columns | {"size": row.spec.size} for row in rows]
+        options = [
+            row.spec.changes | row.spec.columns | {"size": row.spec.size}
+            for row in rows
+        ]
         common = set.intersection(*(set(of_row.items()) for of_row in options))
-        changed = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
+        changed = ", ".join(
+            f"{key}={value}" for key, value in sorted(common) if key != "size"
+        )
         title = (
             f"test scores on suite {suite} ({changed})"
             if changed
             else f"test scores on suite {suite}"
         )
         labels = [
-            _label(row.encoder, of_row, common) for row, of_row in zip(rows, options, strict=True)
+            _label(row.encoder, of_row, common)
+            for row, of_row in zip(rows, options, strict=True)
         ]
         paragraphs = [f"{title}:", _scores(rows, labels)]
         marks = set(group["mark"])
@@ -82,9 +94,13 @@ def _advice(frame: Any, systems: Any) -> Iterator[str]:
         yield from advice(group, compare(frame, all_pairs(group, "run_label")))
 
 
-def _label(encoder: str, options: Mapping[str, str], common: set[tuple[str, str]]) -> str:
+def _label(
+    encoder: str, options: Mapping[str, str], common: set[tuple[str, str]]
+) -> str:
     """The encoder with the options that not all runs have."""
-    rest = [f"{key}={value}" for key, value in options.items() if (key, value) not in common]
+    rest = [
+        f"{key}={value}" for key, value in options.items() if (key, value) not in common
+    ]
     return ", ".join([encoder, *rest])
 
 
@@ -101,7 +117,10 @@ def _scores(rows: Sequence[Any], labels: Sequence[str]) -> str:
             cells = lines.setdefault(f"{row.task} ({name})", {})
             cells[label] = f"{score} {row.mark}".strip()
     columns = list(dict.fromkeys(labels))
-    body = [[line, *(cells.get(label, "-") for label in columns)] for line, cells in lines.items()]
+    body = [
+        [line, *(cells.get(label, "-") for label in columns)]
+        for line, cells in lines.items()
+    ]
     return fitted(["task", *columns], body)
 
 
@@ -120,10 +139,12 @@ def markdown(
         for width, to_left in zip(widths, left, strict=True)
     ]
     forms = [
-        f"{'<' if to_left else '>'}{width}" for width, to_left in zip(widths, left, strict=True)
+        f"{'<' if to_left else '>'}{width}"
+        for width, to_left in zip(widths, left, strict=True)
     ]
     lines = [
-        [format(cell, form) for cell, form in zip(line, forms, strict=True)] for line in cells
+        [format(cell, form) for cell, form in zip(line, forms, strict=True)]
+        for line in cells
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
 
@@ -197,7 +218,9 @@ def ending(
     if (row := published().get(record.hash)) and made:
         said = verdict(score, record.seed, processor(record.environment), row)
         yield f"published: test {record.metric} {_spread(row)}. This run: {said}."
-    default = not label_of(RunSpec.of_record(record))  # which a run without a default run has, too
+    default = not label_of(
+        RunSpec.of_record(record)
+    )  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
     if floor is not None:
@@ -206,7 +229,9 @@ def ending(
         yield f"gain over the floor {floor.spec.encoder}, {least:.2f}: {gain}"
     there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     last = ["report", *there], "tables and a page from all runs that are done"
-    yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
+    yield from next_lines(
+        (default and _next(record, row, base, ledger, options)) or [last]
+    )
 
 
 def _best(record: Record) -> str:
@@ -233,7 +258,9 @@ def _why_ended(record: Record) -> str:
 def report_folder(ledger: Path) -> Path:
     """Where `report` writes if no folder is named: no other ledger takes the place of the committed results."""
     return (
-        Path("results") if ledger == LEDGER else ledger.parent / f"{ledger.absolute().name}-report"
+        Path("results")
+        if ledger == LEDGER
+        else ledger.parent / f"{ledger.absolute().name}-report"
     )
 
 
@@ -299,7 +326,9 @@ def _next(
     count = 2 * SEEDS
     if floor is not None:
         count += 1  # a sweep makes the floor too
-    runs = f"{count} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
+    runs = f"{count} runs" + (
+        f", about {minutes:.0f} minutes on one core" if minutes else ""
+    )
     own = [] if spec.suite == "open" else ["--suite", spec.suite]
     own += ["--ledger", str(ledger)] if ledger != LEDGER else []
     return [

@@ -4,9 +4,9 @@ import shlex
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import choice_yaml, compose
+from elmo_bench.spec.config import choice_yaml
 from elmo_bench.spec.options import is_option, spelled
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, composed
 from elmo_bench.spec.settings import OWN, RATE, invented
 
 # Options that come with their choice of `mix`. A run adds other new options with `+`.
@@ -59,7 +59,8 @@ def _is_new(spec: RunSpec, key: str) -> bool:
         tree = choice_yaml(group, choices[0].removeprefix(prefix))
         if _has(tree, key):
             return False
-    return not is_option(key, compose("config", spec.base_options))
+    config, _ = composed(spec.base_options)
+    return not is_option(key, config)
 
 
 def _has(tree: Any, key: str) -> bool:
