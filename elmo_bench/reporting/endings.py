@@ -118,8 +118,8 @@ def _usual_epochs(record: Record) -> int:
     """The most epochs of the default run; those of the run if there is none."""
     spec = RunSpec.of_record(record)
     option = "task.training.epochs"
-    usual: int = (spec.usual or {}).get(option, spec.settings.get(option))
-    return usual
+    usual = (spec.usual or {}).get(option, spec.settings.get(option))
+    return usual if isinstance(usual, int) else record.epochs.run
 
 
 def report_folder(ledger: Path) -> Path:
