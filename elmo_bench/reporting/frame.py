@@ -21,7 +21,7 @@ from elmo_bench.reporting.rows import rows_of, with_plain_texts
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import invented
+from elmo_bench.spec.settings import TUNE, TUNED_RATE, invented
 
 NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
 
@@ -90,12 +90,24 @@ def _name_encoders(frame: pd.DataFrame) -> None:
     ]
     encoder_labels, run_labels = [], []
     for encoder, spec in zip(frame.encoder, frame.spec, strict=True):
-        changes = [f"{key}={value}" for key, value in spec.changes.items() if key not in FRACTION]
+        name = _with_tuning(encoder, spec)
+        changes = [
+            f"{key}={value}"
+            for key, value in spec.changes.items()
+            if key not in (*FRACTION, TUNE, TUNED_RATE)
+        ]
         of_encoder = [change for change in changes if change.startswith("encoder.")]
-        encoder_labels.append(", ".join([encoder, *of_encoder]))
-        run_labels.append(", ".join([encoder, *changes]))
+        encoder_labels.append(", ".join([name, *of_encoder]))
+        run_labels.append(", ".join([name, *changes]))
     frame["encoder_label"] = encoder_labels
     frame["run_label"] = run_labels
+
+
+def _with_tuning(encoder: str, spec: RunSpec) -> str:
+    """The name of an encoder, which says so if it is not frozen: such as `minilm, tuned (lora, 0.0003)`."""
+    if TUNE not in spec.settings:
+        return encoder
+    return f"{encoder}, tuned ({spec.settings[TUNE]}, {spec.settings.get(TUNED_RATE)})"
 
 
 def _mark_replaced(frame: pd.DataFrame) -> None:

@@ -42,6 +42,7 @@ PACKAGES = (
     "scipy",
     "transformers",
     "tokenizers",
+    "peft",
     "seqeval",
 )
 
@@ -199,12 +200,20 @@ def _write_head(
     return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
 
 
-def _parameters(prepared: "Prepared", trained: "Trained") -> dict[str, int]:
+def _parameters(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
+    from elmo_bench.encoders.tuning import tuned_of
+
     head: Any = trained.module.head
     trainable = [each.numel() for each in head.parameters() if each.requires_grad]
-    frozen = [encoder.parameters for encoder in prepared.frozen.encoders.values()]
-    of_words = getattr(head.embedder.words, "frozen", 0)
-    return {"trainable": sum(trainable), "frozen": sum(frozen) + of_words}
+    frozen = getattr(head.embedder.words, "frozen", 0)
+    for encoder in prepared.frozen.encoders.values():
+        tuned = tuned_of(encoder)
+        frozen += encoder.parameters if tuned is None else tuned.frozen
+    parameters: dict[str, Any] = {"trainable": sum(trainable), "frozen": frozen}
+    tuned = head.embedder.tuned
+    if tuned is not None:
+        parameters["tuned"] = {"way": tuned.way, "count": tuned.count}
+    return parameters
 
 
 def _environment(prepared: "Prepared") -> dict[str, Any]:

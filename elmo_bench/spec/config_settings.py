@@ -18,6 +18,9 @@ from elmo_bench.spec.settings import (
     OWN_COLUMNS,
     OWN_FILES,
     RATE,
+    TUNE,
+    TUNED_RATE,
+    USUAL_RATES,
     VECTORS,
     name_of,
 )
@@ -181,6 +184,9 @@ def _encoder(plain: Mapping[str, Any]) -> dict[str, Any]:
         option = key if key in encoder else f"contextual.{key}"
         shown = redacted(value) if isinstance(value, str) else value
         settings[f"encoder.{option}"] = name_of(value) if last in FILES else shown
+    tune = settings.get(TUNE)
+    if tune in USUAL_RATES:
+        settings[TUNED_RATE] = encoder.get("tune_lr") or USUAL_RATES[tune]
     return settings | _mix(plain)
 
 

@@ -159,6 +159,11 @@ def unknown_option(key: str, config: DictConfig) -> str:
 
     It lists the keys that exist at its level, or deeper keys that end with it.
     """
+    if key == "encoder.contextual.tune":
+        return (
+            f"{key}: encoder={config.encoder.name} cannot be tuned. Choose one with a "
+            "network that is trained by gradients: encoder=elmo, hf or minilm."
+        )
     *parents, last = key.split(".")
     node: Any = config
     path: list[str] = []

@@ -18,11 +18,16 @@ from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
+# Whether a run trains its encoder further, and the learning rate of that.
+TUNE = "encoder.contextual.tune"
+TUNED_RATE = "encoder.tune_lr"
+# Of a tuned encoder, where the user gives none: the middle one of docs/protocol.md.
+USUAL_RATES = {"lora": 3e-4, "full": 3e-5}
 # The static vectors, or those whose width learned words have.
 VECTORS = "encoder.vectors"
 # Left out of a spec at this value. An option that is added later is listed here with
 # its default, so that older records keep their hash.
-ABSENT: dict[str, Any] = {"task.training.patience": None}
+ABSENT: dict[str, Any] = {"task.training.patience": None, TUNE: "none"}
 # Of an encoder: only the last component of a path is part of a run.
 FILES = ("weights", "inputs")
 # Of data of the user's own: its files, of which only the last component is part of a
@@ -128,7 +133,7 @@ _PAIRS = (_filters, "pairs of a width and a number of filters, such as [[3,64]]"
 _RULES: Rules = (
     (_name, "a name", ("suite.name", "task.training.schedule.name")),
     (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions")),
-    (*_POSITIVE, ("lr_scale", "task.training.clip", RATE)),
+    (*_POSITIVE, ("lr_scale", "task.training.clip", RATE, TUNED_RATE)),
     (*_SEED, ("seed",)),  # as numpy's
     (*_FOLDER, ("ledger", "data.root", "store.folder", "launcher.logs")),
     (*_FILE, ("encoder.name", "encoder.weights", VECTORS)),
@@ -136,6 +141,7 @@ _RULES: Rules = (
     (*_one_of("cpu", "cuda"), ("trainer.device",)),
     (*_one_of("32-true", "bf16-mixed"), ("trainer.precision",)),
     (*_one_of("learned", "static"), ("encoder.words",)),
+    (*_one_of("none", *USUAL_RATES), (TUNE,)),
     (*_one_of("input", "output", "both"), ("place",)),
     (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
     (number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
@@ -152,7 +158,7 @@ for _fits, _, _options in _RULES:
 _NULL = (
     *("task.training.schedule.name", "task.training.clip", "task.training.patience"),
     *("task.characters.dim", "task.characters.filters"),
-    *("encoder.weights", VECTORS, "encoder.words"),
+    *("encoder.weights", VECTORS, "encoder.words", TUNE, TUNED_RATE),
     *("data.root", "data.max_train", "data.least_steps"),
     *("store.folder", "store.max_gb", "launcher.jobs", "trainer.threads", RATE),
 )
@@ -272,6 +278,7 @@ def _check_run_name(config: DictConfig) -> None:
 
 
 def _check_contextual(config: DictConfig) -> None:
+    _check_tuning(config)
     encoders = parts_of(config.encoder.contextual).values()
     if any(options.get("context") is True for options in encoders):
         raise UserError(
@@ -283,6 +290,27 @@ def _check_contextual(config: DictConfig) -> None:
         raise UserError(
             "encoder.contextual.stateful=true: "
             "vectors depend on the order of reading; add store=off"
+        )
+
+
+def _check_tuning(config: DictConfig) -> None:
+    """Raises UserError for an encoder that is to be tuned, and cannot be."""
+    contextual = config.encoder.contextual
+    if contextual is None:
+        return
+    parts = contextual.get("parts") or {}
+    asked = [options.get("tune") for options in (contextual, *parts.values())]
+    if {*asked} <= {None, "none"}:
+        return
+    if contextual.get("kind") == "stack":
+        raise UserError(
+            f"encoder.contextual.tune: encoder={config.encoder.name} is a stack, which "
+            "cannot be tuned. Choose one of its encoders alone."
+        )
+    if config.task.get("report", {}).get("deterministic"):
+        raise UserError(
+            f"encoder.contextual.tune={contextual.tune}: the head of "
+            f"task={config.task.name} learns without gradients. Choose tune=none."
         )
 
 
