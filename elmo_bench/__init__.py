@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from elmo_bench.nn.mix import ScalarMix
     from elmo_bench.reporting.results import results
 
-__all__ = ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static", "results"]
+__all__ = [
+    "Elmo",
+    "ElmoEmbedder",
+    "ElmoEncoder",
+    "ScalarMix",
+    "batch_to_ids",
+    "load_static",
+    "results",
+]
 # Imported when first asked for, so that commands without torch start at once.
 _HOMES = {
     "Elmo": "elmo.allennlp",
