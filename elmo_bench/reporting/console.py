@@ -18,7 +18,13 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, score_of
-from elmo_bench.reporting.names import BASELINE, DAGGER, NOT_CHECKED, NOT_CONVERGED, UNCHECKED
+from elmo_bench.reporting.names import (
+    BASELINE,
+    DAGGER,
+    NOT_CHECKED,
+    NOT_CONVERGED,
+    UNCHECKED,
+)
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
@@ -27,11 +33,12 @@ from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
+from elmo_bench.spec.task_files import FLOOR, floor_of
 
 SEEDS = 3  # of the sweep that is suggested
 
 
-def overviews(records: Sequence[Record]) -> Iterator[str]:
+def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]:
     """Tasks by encoders: a table of test scores for each suite, a dash where there is no run, and notes below it.
 
     Tasks and encoders are in the order of `records`. Changes that all runs have in common are in the title.
@@ -39,22 +46,28 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
     from elmo_bench.reporting.frame import runs, shown, systems
     from elmo_bench.reporting.remarks import remarks
 
-    frame = runs(LEDGER, records)
+    frame = runs(ledger, records)
     order = list(frame.hash)
     table = systems(shown(frame))
     table = table.sort_values("hash", key=lambda hashes: hashes.map(order.index))
     for suite, group in table.groupby("suite", sort=False):
         rows = list(rows_of(group))
-        options = [row.spec.changes | row.spec.columns | {"size": row.spec.size} for row in rows]
+        options = [
+            row.spec.changes | row.spec.columns | {"size": row.spec.size}
+            for row in rows
+        ]
         common = set.intersection(*(set(of_row.items()) for of_row in options))
-        changed = ", ".join(f"{key}={value}" for key, value in sorted(common) if key != "size")
+        changed = ", ".join(
+            f"{key}={value}" for key, value in sorted(common) if key != "size"
+        )
         title = (
             f"test scores on suite {suite} ({changed})"
             if changed
             else f"test scores on suite {suite}"
         )
         labels = [
-            _label(row.encoder, of_row, common) for row, of_row in zip(rows, options, strict=True)
+            _label(row.encoder, of_row, common)
+            for row, of_row in zip(rows, options, strict=True)
         ]
         paragraphs = [f"{title}:", _scores(rows, labels)]
         marks = set(group["mark"])
@@ -66,13 +79,28 @@ def overviews(records: Sequence[Record]) -> Iterator[str]:
             # Data of the user's own, of which the logs of the runs say this.
             notes = dict.fromkeys(chain(*frame[frame.suite == suite].notes))
             paragraphs.append("the data:\n" + "\n".join(f"- {note}" for note in notes))
+            paragraphs += _advice(frame, group)
         yield "\n\n".join(paragraphs)
     yield from remarks(frame)
 
 
-def _label(encoder: str, options: Mapping[str, str], common: set[tuple[str, str]]) -> str:
+def _advice(frame: Any, systems: Any) -> Iterator[str]:
+    """Which system to use, for each data set of a suite."""
+    from elmo_bench.reporting.advice import advice
+    from elmo_bench.reporting.comparisons import compare
+    from elmo_bench.reporting.pairs import all_pairs
+
+    for _, group in systems.groupby("basis", sort=False):
+        yield from advice(group, compare(frame, all_pairs(group, "run_label")))
+
+
+def _label(
+    encoder: str, options: Mapping[str, str], common: set[tuple[str, str]]
+) -> str:
     """The encoder with the options that not all runs have."""
-    rest = [f"{key}={value}" for key, value in options.items() if (key, value) not in common]
+    rest = [
+        f"{key}={value}" for key, value in options.items() if (key, value) not in common
+    ]
     return ", ".join([encoder, *rest])
 
 
@@ -89,7 +117,10 @@ def _scores(rows: Sequence[Any], labels: Sequence[str]) -> str:
             cells = lines.setdefault(f"{row.task} ({name})", {})
             cells[label] = f"{score} {row.mark}".strip()
     columns = list(dict.fromkeys(labels))
-    body = [[line, *(cells.get(label, "-") for label in columns)] for line, cells in lines.items()]
+    body = [
+        [line, *(cells.get(label, "-") for label in columns)]
+        for line, cells in lines.items()
+    ]
     return fitted(["task", *columns], body)
 
 
@@ -108,10 +139,12 @@ def markdown(
         for width, to_left in zip(widths, left, strict=True)
     ]
     forms = [
-        f"{'<' if to_left else '>'}{width}" for width, to_left in zip(widths, left, strict=True)
+        f"{'<' if to_left else '>'}{width}"
+        for width, to_left in zip(widths, left, strict=True)
     ]
     lines = [
-        [format(cell, form) for cell, form in zip(line, forms, strict=True)] for line in cells
+        [format(cell, form) for cell, form in zip(line, forms, strict=True)]
+        for line in cells
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
 
@@ -167,16 +200,15 @@ def ending(
     *,
     options: Sequence[str] = (),
     made: bool = True,
+    floor: Record | None = None,
 ) -> Iterator[str]:
     """Lines about a run that is in the ledger: why it ended, whether it reproduces its published row, what is next.
 
-    made: whether this command trained it; otherwise nothing is said of reproducing. options: of the run, as they were
-    given. ledger: for the commands in it.
+    floor: the record that it is compared with, on data of the user's own. made: whether this command trained it;
+    otherwise nothing is said of reproducing. options: of the run, as they were given. ledger: for the commands in it.
     """
-    epochs = record.epochs
-    why = _why_ended(record)
     took = f"{record.cost.seconds / 60:.1f} minutes; {record.parameters.trainable:,} numbers were trained"
-    yield f"best epoch on dev: {epochs.best} of {epochs.run} ({why}); {took}"
+    yield f"{_best(record)}; {took}"
     if not learned(record):
         yield (
             "the head learned nothing: it gives one answer to everything, or none that is right. "
@@ -186,12 +218,29 @@ def ending(
     if (row := published().get(record.hash)) and made:
         said = verdict(score, record.seed, processor(record.environment), row)
         yield f"published: test {record.metric} {_spread(row)}. This run: {said}."
-    default = not label_of(RunSpec.of_record(record))  # which a run without a default run has, too
+    default = not label_of(
+        RunSpec.of_record(record)
+    )  # which a run without a default run has, too
     if base := _baseline(record) if default else None:
         yield f"gain over the published {BASELINE}, {_spread(base)}: {score - base.mean:+.2f} (a single seed; no test)"
+    if floor is not None:
+        least = score_of(floor, "test")
+        gain = f"{score - least:+.2f} (a single seed; no test)"
+        yield f"gain over the floor {floor.spec.encoder}, {least:.2f}: {gain}"
     there = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     last = ["report", *there], "tables and a page from all runs that are done"
-    yield from next_lines((default and _next(record, row, base, ledger, options)) or [last])
+    yield from next_lines(
+        (default and _next(record, row, base, ledger, options)) or [last]
+    )
+
+
+def _best(record: Record) -> str:
+    """Which epoch was chosen and why the run ended; of a floor, which regularisation."""
+    settings, best, run = record.spec.settings, record.epochs.best, record.epochs.run
+    if RunSpec.of_record(record).head == FLOOR:
+        c = settings["task.head.c"] * settings["task.head.factor"] ** (best - 1)
+        return f"best C on dev: {c:g}, number {best} of {run}"
+    return f"best epoch on dev: {best} of {run} ({_why_ended(record)})"
 
 
 def _why_ended(record: Record) -> str:
@@ -209,7 +258,9 @@ def _why_ended(record: Record) -> str:
 def report_folder(ledger: Path) -> Path:
     """Where `report` writes if no folder is named: no other ledger takes the place of the committed results."""
     return (
-        Path("results") if ledger == LEDGER else ledger.parent / f"{ledger.absolute().name}-report"
+        Path("results")
+        if ledger == LEDGER
+        else ledger.parent / f"{ledger.absolute().name}-report"
     )
 
 
@@ -259,7 +310,9 @@ def _next(
         each.startswith("experiment=") for each in options
     ):
         return []
-    pair = [BASELINE, "elmo"] if spec.encoder == BASELINE else [BASELINE, spec.encoder]
+    floor = floor_of(spec.task)
+    is_reference = spec.encoder in (BASELINE, floor)
+    pair = [BASELINE, "elmo" if is_reference else spec.encoder]
     where = [
         each
         for each in options
@@ -270,7 +323,12 @@ def _next(
     seeds = ",".join(map(str, range(SEEDS)))
     sweep = ["sweep", *where, f"encoder={','.join(pair)}", f"seed={seeds}"]
     minutes = SEEDS * (row.minutes + base.minutes) if row and base else 0.0
-    runs = f"{2 * SEEDS} runs" + (f", about {minutes:.0f} minutes on one core" if minutes else "")
+    count = 2 * SEEDS
+    if floor is not None:
+        count += 1  # a sweep makes the floor too
+    runs = f"{count} runs" + (
+        f", about {minutes:.0f} minutes on one core" if minutes else ""
+    )
     own = [] if spec.suite == "open" else ["--suite", spec.suite]
     own += ["--ledger", str(ledger)] if ledger != LEDGER else []
     return [

@@ -21,7 +21,9 @@ from elmo_bench.reporting.rows import rows_of, with_plain_texts
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import TUNE, TUNED_RATE, invented
+from elmo_bench.spec.settings import invented
+from elmo_bench.spec.task_files import of_system
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE
 
 NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
 
@@ -42,7 +44,9 @@ def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
     reasons = {run_hash: _why_left_out(spec) for run_hash, spec in specs.items()}
     # Texts stay objects, which are one block of the frame: it is selected from faster.
     numbers = {
-        name: hint for name, hint in Run.__annotations__.items() if hint in (int, float, bool)
+        name: hint
+        for name, hint in Run.__annotations__.items()
+        if hint in (int, float, bool)
     }
     frame = pd.DataFrame(rows, columns=Run._fields, dtype=object).astype(numbers)
     frame["left_out"] = frame.hash.map(reasons)
@@ -96,7 +100,9 @@ def _name_encoders(frame: pd.DataFrame) -> None:
             for key, value in spec.changes.items()
             if key not in (*FRACTION, TUNE, TUNED_RATE)
         ]
-        of_encoder = [change for change in changes if change.startswith("encoder.")]
+        of_encoder = [
+            change for change in changes if of_system(change.partition("=")[0])
+        ]
         encoder_labels.append(", ".join([name, *of_encoder]))
         run_labels.append(", ".join([name, *changes]))
     frame["encoder_label"] = encoder_labels
@@ -150,7 +156,9 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     table["seeds"] = by_hash.seed.agg(tuple)
     table["seed_list"] = [", ".join(map(str, seeds)) for seeds in table.seeds]
     table["n"] = by_hash.size()
-    deterministic = pd.Series([spec.deterministic for spec in table.spec], table.index, bool)
+    deterministic = pd.Series(
+        [spec.deterministic for spec in table.spec], table.index, bool
+    )
     for name in ("dev", "test", "macro_f1"):
         scores = by_hash[name].agg(tuple)
         table[f"{name}_scores"] = scores

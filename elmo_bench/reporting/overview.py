@@ -244,7 +244,7 @@ def about(spec: RunSpec) -> str:
     )
     text = re.sub(r"\n# ", " ", path.read_text(encoding="utf-8"))
     sentence = re.search(
-        r"elmo-bench run encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text
+        r"elmo-bench run [^:\n]*encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text
     )
     return f"{sentence[1][0].upper()}{sentence[1][1:]}." if sentence else ""
 

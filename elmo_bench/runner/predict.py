@@ -217,7 +217,7 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
         raise UserError(
             f"task {spec.task}: not installed here. The tasks are: {', '.join(names)}."
         )
-    config = compose("config", [f"task={spec.task}"])
+    config = compose("config", [f"task={spec.task}", f"head={spec.head}"])
     setup = Setup.of(config)
     offered = setup.data.keys() - {*OWN_FILES}
     options = {}

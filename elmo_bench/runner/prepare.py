@@ -39,9 +39,11 @@ from elmo_bench.runner.data import (
     words_of,
 )
 from elmo_bench.runner.first_look import check_size
+from elmo_bench.runner.floors import numbers_of
 from elmo_bench.runner.split_checks import check_splits
-from elmo_bench.spec.names import load_encoder, task_class
+from elmo_bench.spec.names import head_class, load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data
@@ -151,14 +153,13 @@ def build_head(
     Raises UserError if it would see nothing, or lacks its embedder.
     """
     embedder = _embedder(spec, frozen, lexicon)
-    if not embedder.dim:
+    if not embedder.dim and spec.head != FLOOR:
         raise UserError(
             "the head's input would be empty: choose an encoder with words, or "
             "place=input"
         )
-    numbers = spec.part("task.head")
-    numbers.pop("name", None)
-    head = task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
+    cls = head_class(spec.task, spec.head)
+    head = cls(embedder, **vocabulary, **numbers_of(spec))
     if getattr(head, "embedder", None) is not embedder:
         raise UserError(
             f"task={spec.task}: the Head has no embedder. "

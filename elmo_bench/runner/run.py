@@ -40,6 +40,7 @@ PACKAGES = (
     "h5py",
     "numpy",
     "scipy",
+    "scikit-learn",
     "transformers",
     "tokenizers",
     "peft",

@@ -16,13 +16,10 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
+from elmo_bench.spec.task_files import check_head
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
-# Whether a run trains its encoder further, and the learning rate of that.
-TUNE = "encoder.contextual.tune"
-TUNED_RATE = "encoder.tune_lr"
-# Of a tuned encoder, where the user gives none: the middle one of docs/protocol.md.
-USUAL_RATES = {"lora": 3e-4, "full": 3e-5}
 # The static vectors, or those whose width learned words have.
 VECTORS = "encoder.vectors"
 # Left out of a spec at this value. An option that is added later is listed here with
@@ -175,6 +172,7 @@ def check_run(config: DictConfig) -> None:
         _check_own_data(config)
     else:
         _check_no_own_data(config)
+    check_head(config)
     _check_ledger(Path(config.ledger))
     words = config.encoder.words
     if words and not config.encoder.vectors:
@@ -278,7 +276,7 @@ def _check_run_name(config: DictConfig) -> None:
 
 
 def _check_contextual(config: DictConfig) -> None:
-    _check_tuning(config)
+    check_tuning(config)
     encoders = parts_of(config.encoder.contextual).values()
     if any(options.get("context") is True for options in encoders):
         raise UserError(
@@ -290,27 +288,6 @@ def _check_contextual(config: DictConfig) -> None:
         raise UserError(
             "encoder.contextual.stateful=true: "
             "vectors depend on the order of reading; add store=off"
-        )
-
-
-def _check_tuning(config: DictConfig) -> None:
-    """Raises UserError for an encoder that is to be tuned, and cannot be."""
-    contextual = config.encoder.contextual
-    if contextual is None:
-        return
-    parts = contextual.get("parts") or {}
-    asked = [options.get("tune") for options in (contextual, *parts.values())]
-    if {*asked} <= {None, "none"}:
-        return
-    if contextual.get("kind") == "stack":
-        raise UserError(
-            f"encoder.contextual.tune: encoder={config.encoder.name} is a stack, which "
-            "cannot be tuned. Choose one of its encoders alone."
-        )
-    if config.task.get("report", {}).get("deterministic"):
-        raise UserError(
-            f"encoder.contextual.tune={contextual.tune}: the head of "
-            f"task={config.task.name} learns without gradients. Choose tune=none."
         )
 
 
