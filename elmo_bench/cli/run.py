@@ -15,7 +15,7 @@ from elmo_bench.base.errors import redacted
 from elmo_bench.base.progress import console
 from elmo_bench.cli import Parser
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
-from elmo_bench.reporting.console import already, ending, outcome
+from elmo_bench.reporting.endings import already, ending, outcome
 from elmo_bench.runner.first_look import check_own_files
 from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.run import run

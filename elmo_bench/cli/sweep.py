@@ -14,7 +14,8 @@ from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
-from elmo_bench.reporting.console import already, outcome, overviews
+from elmo_bench.reporting.console import overviews
+from elmo_bench.reporting.endings import already, outcome
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.states import LedgerState, RunState

@@ -13,11 +13,15 @@ from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import DRAWN, RunSpec
 from elmo_bench.spec.task_files import of_system
 
-LABELS = "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
+# which labels a run was trained and scored on, unless it is the true ones
+LABELS = "task.data.labels"
 
 
 class Run(NamedTuple):
-    """The columns of a frame of runs; `runs` adds a few that depend on the other runs."""
+    """The columns of a frame of runs.
+
+    `runs` adds a few that depend on the other runs.
+    """
 
     suite: str
     task: str
@@ -51,7 +55,8 @@ class Run(NamedTuple):
     commit: str | None
     torch: str | None
     created: str  # UTC
-    # What comparable runs have in common. `basis` is all of it, and `home` the same for all of the training data.
+    # What comparable runs have in common. `basis` is all of it, and `home` the same for
+    # all of the training data.
     version: str  # of the task and of the training protocol
     fraction: (
         str  # options that take a fraction of the training data; empty for all of it
@@ -89,7 +94,9 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
     test_scores = record.scores.test.overall
     best = record.epochs.best
     weights = record.layer_weights
-    version = f"{spec.settings.get('task.version', '')}, protocol {spec.settings.get('protocol', '')}"
+    task_version = spec.settings.get("task.version", "")
+    protocol = spec.settings.get("protocol", "")
+    version = f"{task_version}, protocol {protocol}"
     data = str((spec.contents or {}).get("data", ""))[:12]
     labels = str(spec.settings.get(LABELS, ""))
     fraction = fraction_of(spec)
@@ -163,7 +170,9 @@ def fraction_of(spec: RunSpec) -> dict[str, str]:
 
 
 def variation_of(spec: RunSpec) -> dict[str, str]:
-    """The changes to neither encoder, head nor amount of data; empty for a run that compares encoders."""
+    """The changes to neither encoder, head nor amount of data; empty for a run that
+    compares encoders.
+    """
     return {
         key: value
         for key, value in spec.changes.items()
