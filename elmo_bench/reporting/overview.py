@@ -38,8 +38,9 @@ from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 
 RANKED = (
-    "mean rank: over the tasks ({}), among the encoders that are converged on each of them; 1 is best. In brackets its "
-    "95 % interval, from the tests of all pairs on all tasks (Holm)."
+    "mean rank: over the tasks ({}), among the encoders that are converged on each of "
+    "them; 1 is best. "
+    "In brackets its 95 % interval, from the tests of all pairs on all tasks (Holm)."
 )
 WEIGHTS = Path("elmo_bench/weights")  # in the repository
 

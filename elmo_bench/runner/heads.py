@@ -64,8 +64,8 @@ def read_head(path: Path) -> KeptHead:
         )
     where = f"{path}: metadata"
     with reading(path, "a head that this version wrote", AGAIN):
-        with safe_open(path, framework="pt") as kept:
-            about = parse_json((kept.metadata() or {})["about"], where)
-            names = kept.keys()
-            tensors = {name: kept.get_tensor(name) for name in names}
+        with safe_open(path, framework="pt") as file:
+            about = parse_json((file.metadata() or {})["about"], where)
+            names = file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
         return KeptHead(tensors, About.read(about, where))

@@ -147,7 +147,9 @@ class _Composed:
         seeds = [option for option in options if _option(option) == "seed"]
         shared = options
         if "${seed" not in str(options):
-            shared = tuple("seed=0" if each in seeds else each for each in options)
+            shared = tuple(
+                "seed=0" if option in seeds else option for option in options
+            )
         self.last, spec, setup = self._described(shared)
         seed = self.last.seed
         if shared != options:
@@ -165,6 +167,6 @@ class _Composed:
         return self._known[options]
 
 
-def _option(given: str) -> str:
+def _option(argument: str) -> str:
     """`mix.penalty` of `mix.penalty=1` or `+mix.penalty=1`."""
-    return given.partition("=")[0].lstrip("+")
+    return argument.partition("=")[0].lstrip("+")

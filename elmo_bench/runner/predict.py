@@ -73,7 +73,7 @@ def predict(
     record = ledger.read_record(record_file)
     spec = RunSpec.of_record(record)
     head_file = record_file.with_suffix("") / "head.safetensors"
-    kept = _head_of(record, record_file, head_file)
+    saved = _head_of(record, record_file, head_file)
     usual, setup = installed(spec)
     _check_kinds(spec, usual, record_file)
     setup = _with_columns(setup, spec, columns)
@@ -85,7 +85,7 @@ def predict(
         )
     words = set(words_of(examples))
     note_long_words(spec, words)
-    words.update(kept.about.lexicon["words"])
+    words.update(saved.about.lexicon["words"])
     setup = replace(
         setup,
         seed=record.seed,
@@ -96,7 +96,7 @@ def predict(
         named = spec.settings.get("encoder.vectors")
         setup = replace(setup, vectors=vectors_of(spec, named, vectors))
     frozen = _frozen_of(spec, setup, words, record_file)
-    head, index = build_kept(spec, setup, frozen, kept, head_file)
+    head, index = build_kept(spec, setup, frozen, saved, head_file)
     complete = _complete(data, examples)
     batches = _batches(head, index, list(complete.values()), usual, setup)
     predictions = _predictions(head, batches, len(complete))
@@ -107,13 +107,13 @@ def predict(
 
 def _head_of(record: Record, record_file: Path, head_file: Path) -> KeptHead:
     """The head that belongs to a record. Raises UserError."""
-    kept = read_head(head_file)
-    is_of_attempt = kept.about.attempt in ("", record.attempt)
-    if kept.about.spec != record.spec or not is_of_attempt:
+    saved = read_head(head_file)
+    is_of_attempt = saved.about.attempt in ("", record.attempt)
+    if saved.about.spec != record.spec or not is_of_attempt:
         raise UserError(
             f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}"
         )
-    return kept
+    return saved
 
 
 def _check_kinds(spec: RunSpec, usual: RunSpec, record_file: Path) -> None:
@@ -122,13 +122,14 @@ def _check_kinds(spec: RunSpec, usual: RunSpec, record_file: Path) -> None:
     Also for numbers that shape no tensor of the head.
     """
     for key, value in spec.settings.items():
-        known = usual.settings.get(key)
-        if not key.startswith("task.head.") or known is None:
+        default = usual.settings.get(key)
+        if not key.startswith("task.head.") or default is None:
             continue
-        kinds = (int, float) if isinstance(known, float) else type(known)
+        kinds = (int, float) if isinstance(default, float) else type(default)
         if not isinstance(value, kinds):
             raise UserError(
-                f"{record_file}: {key}={value!r:.60}: not of the kind of {known!r:.60}"
+                f"{record_file}: {key}={value!r:.60}: not of the kind of "
+                f"{default!r:.60}"
             )
 
 
@@ -233,7 +234,7 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
 
 
 def build_kept(
-    spec: RunSpec, setup: Setup, frozen: Frozen, kept: KeptHead, head_file: Path
+    spec: RunSpec, setup: Setup, frozen: Frozen, saved: KeptHead, head_file: Path
 ) -> tuple[Any, Indexer]:
     """The head with its trained parameters, and what makes its batches.
 
@@ -241,7 +242,7 @@ def build_kept(
     layers, whatever numbers a spec holds. Raises UserError if the file is of other
     sizes, or was trained on other numbers of an encoder that draws them.
     """
-    about = kept.about
+    about = saved.about
     if about.encoders != frozen.checksums:
         raise UserError(
             f"{head_file}: trained with other random numbers in its encoder than are "
@@ -249,12 +250,12 @@ def build_kept(
         )
     parts = (spec, frozen, about.lexicon, about.vocabulary)
     try:
-        with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
+        with torch.device("meta"), _few_tensors(10 * len(saved.tensors) + 1000):
             wanted = build_head(*parts).state_dict()
-        if _shapes(wanted) != _shapes(kept.tensors):
+        if _shapes(wanted) != _shapes(saved.tensors):
             raise ValueError("its tensors have other names or shapes")
         head = build_head(*parts)
-        head.load_state_dict(kept.tensors)
+        head.load_state_dict(saved.tensors)
     except _UNFIT as error:
         why = str(error).partition("\n")[0]
         raise UserError(

@@ -82,7 +82,7 @@ def lexicon_of(examples: Sequence[Any]) -> Lexicon:
     return Lexicon(
         words=_by_frequency(words),
         repeated=sum(count > 1 for count in words.values()),
-        characters=[each for each in frequent if characters[each] > 1],
+        characters=[character for character in frequent if characters[character] > 1],
     )
 
 
@@ -179,9 +179,10 @@ def _embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
         )
     place = str(spec.settings.get("place"))
     mixes = {}
-    for each in PLACES if place == "both" else (place,):
+    places = PLACES if place == "both" else (place,)
+    for where in places:
         for part, encoder in frozen.encoders.items():
-            mixes[mix_name(each, part)] = ScalarMix(
+            mixes[mix_name(where, part)] = ScalarMix(
                 encoder.layers, kind=spec.settings["mix"], **spec.part("mix")
             )
     dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}

@@ -196,8 +196,8 @@ def _write_head(
         encoders=prepared.frozen.checksums,
         attempt=attempt,
     )
-    kept = KeptHead(head.state_dict(), about)
-    file = write_head(paths.work / "head.safetensors", kept)
+    trained_head = KeptHead(head.state_dict(), about)
+    file = write_head(paths.work / "head.safetensors", trained_head)
     return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
 
 
@@ -205,7 +205,10 @@ def _parameters(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
     from elmo_bench.encoders.tuning import tuned_of
 
     head: Any = trained.module.head
-    trainable = [each.numel() for each in head.parameters() if each.requires_grad]
+    trainable = []
+    for parameter in head.parameters():
+        if parameter.requires_grad:
+            trainable.append(parameter.numel())
     frozen = getattr(head.embedder.words, "frozen", 0)
     for encoder in prepared.frozen.encoders.values():
         tuned = tuned_of(encoder)

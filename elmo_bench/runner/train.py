@@ -204,7 +204,9 @@ def build(prepared: Prepared) -> Trained:
     Draws its initial weights with the run's seed.
     """
     whole = Clock().start()
-    spec, setup, splits = prepared.spec, prepared.setup, prepared.splits
+    spec = prepared.spec
+    setup = prepared.setup
+    splits = prepared.splits
     torch.set_num_threads(setup.threads or 1)
     keep_freed_memory()
     pl.seed_everything(setup.seed, verbose=False)
@@ -289,12 +291,12 @@ def _states(trained: Trained, last: Path) -> dict[str, Any]:
     damaged would end every start. Raises UserError if either does not fit.
     """
     ours = _shapes(trained.module.state_dict())
-    kept = read_checkpoint(last, advice="")
+    latest = read_checkpoint(last, advice="")
     best = read_checkpoint(last.with_name("best.ckpt"), advice="")
-    for checkpoint in (kept, best):
+    for checkpoint in (latest, best):
         if _shapes(checkpoint["state_dict"]) != ours:
             raise UserError(f"{last}: written by another version of this program")
-    states: dict[str, Any] = kept["callbacks"]
+    states: dict[str, Any] = latest["callbacks"]
     history = states[trained.history.state_key]
     if history.get("code", {}) != trained.history.code:
         raise UserError("the code of its encoder or task has changed")
