@@ -110,7 +110,10 @@ def _name_encoders(frame: pd.DataFrame) -> None:
 
 
 def _with_tuning(encoder: str, spec: RunSpec) -> str:
-    """The name of an encoder, which says so if it is not frozen: such as `minilm, tuned (lora, 0.0003)`."""
+    """The name of an encoder, which says so if it is not frozen.
+
+    Such as `minilm, tuned (lora, 0.0003)`.
+    """
     if TUNE not in spec.settings:
         return encoder
     return f"{encoder}, tuned ({spec.settings[TUNE]}, {spec.settings.get(TUNED_RATE)})"
