@@ -1,13 +1,14 @@
-"""Inputs of a head: frozen encoders, static and learned words, and the embedder.
+"""Inputs of a head: encoders, static and learned words, and the embedder.
 
 A kind of encoder is a module of this package with `load(**options) -> Encoder`:
 `elmo.py`, `random.py`, `hf.py` (with `hf_model.py`, `hf_files.py`, `hf_tokenisers.py`
 and `hf_words.py`), `cove.py`, `precomputed.py`. Several together are a stack. A `load`
-with a parameter `seed` gets the run's, unless the yaml has one. Its encoder then also
-has `identity`.
+with a parameter `seed` gets the run's, unless the yaml has one. If its vectors depend
+on it, its encoder also has `identity`.
 
 - `static.py`, with `binary_vectors.py` and `vector_files.py`: static word vectors.
 - `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.
+- `tuning.py`: an encoder that a run trains further, with `hf_lora.py`.
 - `cache.py`: the layers of frozen encoders, kept in memory or on disk.
 - `checks.py`: tries an encoder when it is loaded.
 """
@@ -25,7 +26,7 @@ Sentence = tuple[str, ...]
 
 
 class Encoder(Protocol):
-    """Frozen; turns tokenised sentences into layers.
+    """Turns tokenised sentences into layers; frozen, unless a run tunes it.
 
     The same sentence gives the same layers in any call.
     """
@@ -47,7 +48,9 @@ class Encoder(Protocol):
     #   not hold its numbers;
     # - `packages`: names of installed packages on whose versions the checksum depends;
     # - `identity`: in place of `checksum` in the hash, so that runs whose seeds draw
-    #   other numbers share one.
+    #   other numbers share one;
+    # - `tuned`: what a run trains of it (`tuning.Tuned`), if its `load` takes `tune`;
+    #   None if it is frozen.
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> "list[torch.Tensor]":
         """float32 [L, T, D] of each sentence, on the encoder's device."""

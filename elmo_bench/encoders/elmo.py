@@ -1,4 +1,4 @@
-"""The encoder kind `elmo`: a frozen biLM (see elmo_bench/elmo/).
+"""The encoder kind `elmo`: a biLM (see elmo_bench/elmo/), frozen or tuned.
 
 It reads whole sentences, or one word at a time.
 """
@@ -7,11 +7,17 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.batches import check_tokens
-from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.batches import check_tokens, layers_of_words, zero_states
+from elmo_bench.elmo.encoder import END, START, ElmoEncoder
+from elmo_bench.elmo.frozen import moved
+from elmo_bench.elmo.kernels.batched import BatchedBiLM
+from elmo_bench.elmo.model import State
 from elmo_bench.encoders import Encoder
+from elmo_bench.encoders.tuning import FROZEN, Tuned, check_way
+from elmo_bench.text.vocabulary import LONGEST_WORD
 
 
 class WordsAlone:
@@ -55,6 +61,42 @@ class WordsAlone:
         return results
 
 
+class TunedElmo(ElmoEncoder):
+    """ELMo whose biLM is trained, all of it.
+
+    Every sentence starts from zero states and `<S>`, as with the frozen one. The biLM
+    has no dropout: its options name none. `encode` gives the layers of the weights as
+    they were loaded.
+    """
+
+    def __init__(self, *, weights: str, options: str | None, device: str):
+        super().__init__(weights=weights, options=options, device=device)
+        self.bilm.to(self.device).requires_grad_(True)
+        self._trained = BatchedBiLM(self.bilm)
+        self.tuned = Tuned(self.bilm, self._read_tuned, way="full")
+
+    def _read_tuned(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+        """[L, T, D] of each sentence, with gradients."""
+        marked = [(*START, *sentence, *END) for sentence in sentences]
+
+        def start(table: Tensor) -> list[State]:
+            return zero_states(self.bilm.options, len(marked), table)
+
+        layers, lengths, _ = layers_of_words(
+            self._trained, self._vectors, marked, start
+        )
+        results = []
+        for row, length in zip(layers, lengths, strict=True):
+            results.append(row[:, 1 : length - 1])
+        return results
+
+    def _vectors(self, words: Sequence[str]) -> Tensor:
+        """Vectors [1 + N, P] of N words; row 0 is zeros."""
+        cut = [word[:LONGEST_WORD] for word in words]
+        [ids] = moved(self.device, torch.from_numpy(self.ids(cut)))
+        return functional.pad(self._trained.characters(ids), (0, 0, 1, 0))
+
+
 def load(
     *,
     weights: str = "mini",
@@ -63,11 +105,19 @@ def load(
     device: str = "cpu",
     precision: str = "float32",
     context: bool = True,
+    tune: str = FROZEN,
 ) -> Encoder:
     """The encoder of these weights (see `ElmoEncoder`).
 
-    With `context=False`, of one word at a time. Raises UserError.
+    With `context=False`, of one word at a time; with `tune=full`, one that is trained.
+    Raises UserError.
     """
+    if tune == "lora":
+        raise UserError(
+            "encoder.contextual.tune=lora: ELMo has no attention, which adapters are "
+            "for. Choose tune=full."
+        )
+    check_way(tune, precision=precision)
     if not isinstance(context, bool):
         raise UserError(
             f"encoder.contextual.context={context!r:.60}: give true or false"
@@ -77,6 +127,14 @@ def load(
             "encoder.contextual.stateful=true: encoder.contextual.context=false starts "
             "each word from zero states. Leave one of them out."
         )
+    if tune != FROZEN:
+        if stateful or not context:
+            option = "stateful=true" if stateful else "context=false"
+            raise UserError(
+                f"encoder.contextual.{option}: for a frozen ELMo. Leave it out, or "
+                "choose tune=none."
+            )
+        return TunedElmo(weights=weights, options=options, device=device)
     elmo = ElmoEncoder(
         weights=weights,
         options=options,

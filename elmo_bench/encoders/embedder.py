@@ -1,6 +1,6 @@
 """Inputs of a head, concatenated.
 
-They are word vectors, the task's character CNN and the mixed layers of frozen encoders.
+They are word vectors, the task's character CNN and the mixed layers of encoders.
 Word vectors are learned, or static with a trainable correction. In training, a word
 that occurs once is read as the unknown word half of the time (Lample et al. 2016): so
 the unknown word is trained, and the word too. The draws come from torch's generator,
@@ -8,12 +8,14 @@ whose state a checkpoint keeps.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.static import StaticVectors
+from elmo_bench.encoders.tuning import Texts, Tuned
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.text.batch import TextBatch
@@ -152,7 +154,8 @@ class Embedder(nn.Module):
     Its width is `dim` at the head's input and `output_dim` at the output of a biRNN in
     the head.
     mixes: by `mix_name` of their place and their encoder. layer_dims: the D of each
-    encoder's layers. A single encoder has the name "".
+    encoder's layers. A single encoder has the name "". tuned: what is trained of the
+    encoder; None of a frozen one.
     """
 
     def __init__(
@@ -162,8 +165,10 @@ class Embedder(nn.Module):
         characters: CharacterCnn | None,
         mixes: dict[str, ScalarMix],
         layer_dims: Mapping[str, int],
+        tuned: Tuned | None = None,
     ):
         super().__init__()
+        self.tuned = tuned
         self.words = words
         self.characters = characters
         self.mixes = nn.ModuleDict(mixes)
@@ -202,8 +207,15 @@ class Embedder(nn.Module):
         for part, layers in text.layers.items():
             name = mix_name(place, part)
             if name in self.mixes:
-                mixed.append(self.mixes[name](layers, text.mask))
+                mixed.append(self.mixes[name](self._layers(layers), text.mask))
         return mixed
+
+    def _layers(self, layers: Any) -> Tensor:
+        """Layers [B, L, T, D], of a tuned encoder from the texts of the batch."""
+        if self.tuned is None:
+            return layers
+        assert isinstance(layers, Texts)
+        return layers.layers(self.tuned)
 
     def regularisation(self) -> Tensor:
         """The mixes' penalties: a scalar to add to the loss of one item."""

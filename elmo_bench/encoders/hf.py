@@ -1,10 +1,11 @@
-"""The encoder kind `hf`: any frozen transformer that `transformers` can load.
+"""The encoder kind `hf`: any transformer that `transformers` can load, frozen or tuned.
 
 Without remote code.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate, chain
 
 import numpy as np
@@ -28,8 +29,10 @@ from elmo_bench.encoders import Encoder
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_adapter import has_adapter
 from elmo_bench.encoders.hf_files import PACKAGES, checksum, files_of, find
+from elmo_bench.encoders.hf_lora import prepare_training
 from elmo_bench.encoders.hf_model import load_model
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
+from elmo_bench.encoders.tuning import FROZEN, Tuned, check_way
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
@@ -66,12 +69,15 @@ class HfEncoder:
         pooling: str | None = None,
         precision: str | None = None,
         device: str = "cpu",
+        tune: str = FROZEN,
+        seed: int = 0,
     ):
         """`weights`: see `hf_files.find`.
 
         `pooling`: first, last or mean; None: last for a causal model, whose earlier
         pieces have not seen the rest of the word, else first.
         `precision` of the network: float32 (None), or bfloat16, which pays on a GPU.
+        `tune`: lora or full; then `tuned` has what is trained. `seed` of new adapters.
 
         Raises UserError if the model cannot be loaded or `transformers` is not
         installed.
@@ -87,6 +93,7 @@ class HfEncoder:
                 f"encoder.contextual.precision={precision}: unknown. "
                 "Choose float32 or bfloat16."
             )
+        check_way(tune, precision=precision)
         self.folder = find(weights)
         self.files = files_of(self.folder)
         self.checksum = checksum(weights, self.folder)
@@ -109,6 +116,10 @@ class HfEncoder:
             self._check(slack=1e-4 if precision == "float32" else 0.05)
         for option in sorted({self.pooling, precision} - {"first", "float32"}):
             self.checksum += f" {option}"
+        self.tuned: Tuned | None = None
+        if tune != FROZEN:
+            prepare_training(self.model, tune, name=weights, seed=seed)
+            self.tuned = Tuned(self.model, self._read_tuned, way=tune)
 
     def _to_device(self, precision: str) -> None:
         """Freeze the network and move it. Raises UserError if the GPU is too old."""
@@ -153,6 +164,17 @@ class HfEncoder:
 
         Results share memory, as `ElmoEncoder`'s do.
         """
+        return self._encode(sentences, self._read)
+
+    def _read_tuned(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+        """As `encode`, with gradients, autocast and the dropout that there is."""
+        return self._encode(sentences, partial(self._by_pools, map, self._pool))
+
+    def _encode(
+        self,
+        sentences: Sequence[Sequence[str]],
+        read: Callable[[list[Part]], list[Tensor]],
+    ) -> list[Tensor]:
         sentences = check_tokens(sentences, "encode")
         cut = self.words.parts(sentences, longest=self.longest)
         long = sum(len(parts) > 1 for parts in cut)
@@ -160,7 +182,7 @@ class HfEncoder:
             line = f"sequences of more than {self.longest} pieces are read in parts"
             console.print(line, highlight=False)
         self.parts += long
-        encoded = iter(self._read([*chain.from_iterable(cut)]))
+        encoded = iter(read([*chain.from_iterable(cut)]))
         results = []
         for parts in cut:
             layers = [next(encoded) for _ in parts] or [self._zeros(0)]
@@ -221,7 +243,17 @@ class HfEncoder:
 
     @frozen
     def _read(self, texts: Sequence[Part]) -> list[Tensor]:
-        """[L, T, D] of each part.
+        """[L, T, D] of each part."""
+        apply = parallel_map if self.device.type == "cpu" else map
+        return self._by_pools(apply, frozen(self._pool), texts)
+
+    def _by_pools(
+        self,
+        apply: Callable[..., Iterator[list[Tensor]]],
+        read: Callable[[list[Part]], list[Tensor]],
+        texts: Sequence[Part],
+    ) -> list[Tensor]:
+        """[L, T, D] of each part, of which `read` reads a pool at once.
 
         Zeros where no word has a piece, which some models could not read.
         """
@@ -242,16 +274,13 @@ class HfEncoder:
             work.append([rows[number] for number in pool])
 
         def read_pool(pool: list[int]) -> list[Tensor]:
-            return self._pool([texts[row] for row in pool])
+            return read([texts[row] for row in pool])
 
-        apply: Callable[..., Iterator[list[Tensor]]]
-        apply = parallel_map if self.device.type == "cpu" else map
         for pool, encoded in zip(work, apply(read_pool, work), strict=True):
             for row, layers in zip(pool, encoded, strict=True):
                 results[row] = layers
         return results
 
-    @frozen
     def _pool(self, texts: Sequence[Part]) -> list[Tensor]:
         """[L, T, D] of each part, which go through the model together."""
         self._check_ids(texts)

@@ -93,11 +93,21 @@ class Curves(Model):
     steps: list[Steps]  # training steps of the epoch
 
 
+class Tuned(Model):
+    """What was trained of the encoder, which is kept with the head."""
+
+    # full: every number that a layer depends on. lora: new adapters of rank 8 on the
+    # query and the value of attention.
+    way: Literal["lora", "full"]
+    count: Count  # of numbers
+
+
 class Parameters(Model):
     """How many numbers the model has."""
 
-    trainable: Count  # given to the optimiser
+    trainable: Count  # given to the optimiser, those of a tuned encoder included
     frozen: Count  # in the encoder and in frozen vectors
+    tuned: Tuned | None = None  # left out for a frozen encoder
 
 
 class Counts(Model):
@@ -145,7 +155,7 @@ class Cost(Model):
 
 
 class Kept(Model):
-    """The best head, without the encoder."""
+    """The best head, with what was trained of the encoder and nothing else of it."""
 
     file: str  # relative to the record's folder
     bytes: Count  # its size

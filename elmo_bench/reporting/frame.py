@@ -23,6 +23,7 @@ from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import invented
 from elmo_bench.spec.task_files import of_system
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE
 
 NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
 
@@ -93,18 +94,29 @@ def _name_encoders(frame: pd.DataFrame) -> None:
     ]
     encoder_labels, run_labels = [], []
     for encoder, spec in zip(frame.encoder, frame.spec, strict=True):
+        name = _with_tuning(encoder, spec)
         changes = [
             f"{key}={value}"
             for key, value in spec.changes.items()
-            if key not in FRACTION
+            if key not in (*FRACTION, TUNE, TUNED_RATE)
         ]
         of_encoder = [
             change for change in changes if of_system(change.partition("=")[0])
         ]
-        encoder_labels.append(", ".join([encoder, *of_encoder]))
-        run_labels.append(", ".join([encoder, *changes]))
+        encoder_labels.append(", ".join([name, *of_encoder]))
+        run_labels.append(", ".join([name, *changes]))
     frame["encoder_label"] = encoder_labels
     frame["run_label"] = run_labels
+
+
+def _with_tuning(encoder: str, spec: RunSpec) -> str:
+    """The name of an encoder, which says so if it is not frozen.
+
+    Such as `minilm, tuned (lora, 0.0003)`.
+    """
+    if TUNE not in spec.settings:
+        return encoder
+    return f"{encoder}, tuned ({spec.settings[TUNE]}, {spec.settings.get(TUNED_RATE)})"
 
 
 def _mark_replaced(frame: pd.DataFrame) -> None:

@@ -10,6 +10,7 @@ from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import is_probe
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import RATE
+from elmo_bench.spec.tuning import TUNE
 
 
 def candidates(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -31,8 +32,13 @@ def of_newest_protocol(systems: pd.DataFrame, like: pd.DataFrame) -> pd.DataFram
 
 
 def learned_weights(systems: pd.DataFrame) -> pd.Series:
-    """Whether each system learned weights of the layers and changes nothing but its encoder."""
-    learned = [spec.settings.get("mix") == "scalar" for spec in systems.spec]
+    """Whether each system learned weights of frozen layers and changes nothing but its
+    encoder.
+    """
+    learned = []
+    for spec in systems.spec:
+        is_frozen = TUNE not in spec.settings
+        learned.append(is_frozen and spec.settings.get("mix") == "scalar")
     return pd.Series(learned, systems.index, bool) & (systems.variation == "")
 
 

@@ -41,7 +41,8 @@ class KeptHead(NamedTuple):
 def write_head(path: Path, head: KeptHead) -> Path:
     """Write the trained parameters.
 
-    The encoder and the static table are not among them.
+    A frozen encoder and the static table are not among them; of a tuned encoder they
+    have what was trained.
     """
     tensors = {name: tensor.contiguous() for name, tensor in head.tensors.items()}
     about = json.dumps(head.about.to_json())

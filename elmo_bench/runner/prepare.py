@@ -16,7 +16,6 @@ from elmo_bench.base.include import code_of
 from elmo_bench.base.notes import note, noted
 from elmo_bench.elmo.frozen import multiplies_bfloat16
 from elmo_bench.encoders import Encoder
-from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.embedder import (
     PLACES,
     Embedder,
@@ -25,6 +24,7 @@ from elmo_bench.encoders.embedder import (
     mix_name,
 )
 from elmo_bench.encoders.static import StaticVectors, load_static
+from elmo_bench.encoders.tuning import Source, source_of, tuned_part
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.data import (
@@ -93,7 +93,7 @@ def _by_frequency(counts: Counter[str]) -> list[str]:
 
 @dataclass
 class Frozen:
-    """What no training changes."""
+    """What no training changes, but for an encoder that a run tunes."""
 
     encoders: dict[str, Encoder]  # by their part of a stack; "" for one that is alone
     vectors: StaticVectors | None
@@ -186,7 +186,13 @@ def _embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
                 encoder.layers, kind=spec.settings["mix"], **spec.part("mix")
             )
     dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
-    return Embedder(words=words, characters=characters, mixes=mixes, layer_dims=dims)
+    return Embedder(
+        words=words,
+        characters=characters,
+        mixes=mixes,
+        layer_dims=dims,
+        tuned=tuned_part(frozen.encoders),
+    )
 
 
 def _words(
@@ -204,24 +210,21 @@ def _words(
     return None
 
 
-def build_stores(
-    setup: Setup, encoders: Mapping[str, Encoder]
-) -> dict[str, LayerStore]:
+def build_stores(setup: Setup, encoders: Mapping[str, Encoder]) -> dict[str, Source]:
     """The layers of each encoder, by its part of a stack."""
     stores = {}
     for part, options in setup.encoders.items():
-        # Other options of the encoder may change its vectors; its path and device do
-        # not.
+        # Other options of the encoder may change its vectors; these do not.
         others = [item for item in options.items() if item[0] not in _NO_VARIANT]
         variant = str(sorted(others)) + code_of("encoders", options["kind"])
-        stores[part] = LayerStore(encoders[part], variant=variant, **setup.store)
+        stores[part] = source_of(encoders[part], variant=variant, **setup.store)
     return stores
 
 
-_NO_VARIANT = ("weights", "device")
+_NO_VARIANT = ("weights", "device", "tune")
 
 
-def build_indexer(embedder: Embedder, stores: Mapping[str, LayerStore]) -> Indexer:
+def build_indexer(embedder: Embedder, stores: Mapping[str, Source]) -> Indexer:
     """Turns texts into the tensors that this embedder reads."""
     words, characters = embedder.words, embedder.characters
     return Indexer(

@@ -43,6 +43,7 @@ PACKAGES = (
     "scikit-learn",
     "transformers",
     "tokenizers",
+    "peft",
     "seqeval",
 )
 
@@ -200,15 +201,23 @@ def _write_head(
     return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
 
 
-def _parameters(prepared: "Prepared", trained: "Trained") -> dict[str, int]:
+def _parameters(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
+    from elmo_bench.encoders.tuning import tuned_of
+
     head: Any = trained.module.head
     trainable = []
     for parameter in head.parameters():
         if parameter.requires_grad:
             trainable.append(parameter.numel())
-    frozen = [encoder.parameters for encoder in prepared.frozen.encoders.values()]
-    of_words = getattr(head.embedder.words, "frozen", 0)
-    return {"trainable": sum(trainable), "frozen": sum(frozen) + of_words}
+    frozen = getattr(head.embedder.words, "frozen", 0)
+    for encoder in prepared.frozen.encoders.values():
+        tuned = tuned_of(encoder)
+        frozen += encoder.parameters if tuned is None else tuned.frozen
+    parameters: dict[str, Any] = {"trainable": sum(trainable), "frozen": frozen}
+    tuned = head.embedder.tuned
+    if tuned is not None:
+        parameters["tuned"] = {"way": tuned.way, "count": tuned.count}
+    return parameters
 
 
 def _environment(prepared: "Prepared") -> dict[str, Any]:

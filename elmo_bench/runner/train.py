@@ -16,7 +16,7 @@ from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
-from elmo_bench.encoders.cache import LayerStore
+from elmo_bench.encoders.tuning import Source
 from elmo_bench.runner.data import readings, words_of
 from elmo_bench.runner.floors import vocabulary_of
 from elmo_bench.runner.prepare import (
@@ -29,6 +29,7 @@ from elmo_bench.runner.prepare import (
 )
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.task_files import FLOOR
+from elmo_bench.spec.tuning import TUNED_RATE
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,
     Checkpoints,
@@ -51,7 +52,7 @@ class Trained:
 
     module: HeadTraining
     loaders: DataModule
-    stores: dict[str, LayerStore]  # by encoder
+    stores: dict[str, Source]  # by encoder
     vocabulary: dict[str, Any]
     lexicon: Lexicon
     history: History
@@ -242,7 +243,12 @@ def _module(
         for split, examples in prepared.splits.items():
             gold[split] = [example.gold for example in examples]
         return HeadTraining(
-            head, metric, training["optimizer"], gold, training["schedule"]
+            head,
+            metric,
+            training["optimizer"],
+            gold,
+            training["schedule"],
+            tuned_rate=prepared.spec.settings.get(TUNED_RATE),
         )
     except (TypeError, ValueError) as error:
         if included_lines(error):

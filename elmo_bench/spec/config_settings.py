@@ -22,6 +22,7 @@ from elmo_bench.spec.settings import (
     name_of,
 )
 from elmo_bench.spec.task_files import head_of
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES
 
 # The options of a mix that some kinds alone read, by kind.
 MIX_OPTIONS = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}
@@ -188,6 +189,9 @@ def _encoder(plain: Mapping[str, Any]) -> dict[str, Any]:
         option = key if key in encoder else f"contextual.{key}"
         shown = redacted(value) if isinstance(value, str) else value
         settings[f"encoder.{option}"] = name_of(value) if last in FILES else shown
+    tune = settings.get(TUNE)
+    if tune in USUAL_RATES:
+        settings[TUNED_RATE] = encoder.get("tune_lr") or USUAL_RATES[tune]
     return settings | _mix(plain)
 
 

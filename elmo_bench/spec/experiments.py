@@ -5,7 +5,8 @@
 A variant without an encoder belongs to the last encoder of the sweep and, in reports,
 to any other encoder in the ledger: they take its position. All rows of a table have the
 static vectors of their suite, or those that its variants name (`encoder.vectors`, for a
-sweep of `suite.vectors`), where these are not their suite's. In the layout `encoders` a
+sweep of `suite.vectors`), where these are not their suite's. A tuned encoder has a row
+only where a variant says so (`encoder.contextual.tune`). In the layout `encoders` a
 variant may have a list of references, a test of each; other encoders in its position
 are compared with the first.
 """
@@ -24,6 +25,7 @@ from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
 from elmo_bench.spec.task_files import of_system
+from elmo_bench.spec.tuning import TUNE
 from elmo_bench.spec.variants import PaperFigures, Printed, Variant
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
@@ -141,8 +143,10 @@ class Experiment:
         is_about_fractions = self.axis in FRACTION
         ignored = () if is_about_fractions else FRACTION
         changed = spec.changes.keys() - set(ignored)
-        if VECTORS in changed and not self._names_vectors():
+        if VECTORS in changed and not self._names(VECTORS):
             return None  # over other static vectors than the rows of this table
+        if TUNE in spec.settings and not self._names(TUNE):
+            return None  # no row of a table of frozen encoders
         if self.axis:
             return self._on_axis(spec, changed)
         for variant in self.variants:
@@ -150,8 +154,8 @@ class Experiment:
                 return variant
         return None
 
-    def _names_vectors(self) -> bool:
-        return any(VECTORS in variant.options for variant in self.variants)
+    def _names(self, option: str) -> bool:
+        return any(option in variant.options for variant in self.variants)
 
     def _fits(self, spec: RunSpec, variant: Variant, changed: set[str]) -> bool:
         """Whether a run differs from the default run in options of a variant alone.

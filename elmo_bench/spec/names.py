@@ -127,6 +127,13 @@ def load_encoder(
     parameters = inspect.signature(load).parameters
     if "seed" in parameters:
         options.setdefault("seed", run_seed)
+    if "tune" not in parameters:
+        tune = options.pop("tune", "none")
+        if tune != "none":
+            raise UserError(
+                f"encoder.contextual.tune={tune!s:.60}: an encoder of kind {kind} "
+                "cannot be tuned. Choose tune=none."
+            )
     try:
         inspect.signature(load).bind(**options)
     except TypeError as error:

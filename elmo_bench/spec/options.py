@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
+from elmo_bench.spec.tuning import TUNE
 
 LONGEST = 10_000  # characters of an option: parsing takes time
 LONGEST_KEY = 200  # characters of a key: a group is a folder's name
@@ -159,6 +160,11 @@ def unknown_option(key: str, config: DictConfig) -> str:
 
     It lists the keys that exist at its level, or deeper keys that end with it.
     """
+    if key == TUNE:
+        return (
+            f"{key}: encoder={config.encoder.name} cannot be tuned. Choose one with a "
+            "network that is trained by gradients: encoder=elmo, hf or minilm."
+        )
     *parents, last = key.split(".")
     node: Any = config
     path: list[str] = []

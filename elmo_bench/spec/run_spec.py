@@ -128,8 +128,8 @@ class RunSpec:
         if _KIND not in self.settings:
             return {}
         options = self.part("encoder")
-        options.pop("words", None)
-        options.pop("vectors", None)
+        for key in ("words", "vectors", "tune_lr"):
+            options.pop(key, None)
         contextual = options.pop("contextual")
         return parts_of(contextual | options)
 

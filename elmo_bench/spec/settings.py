@@ -17,13 +17,14 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
 from elmo_bench.spec.task_files import check_head
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 # The static vectors, or those whose width learned words have.
 VECTORS = "encoder.vectors"
 # Left out of a spec at this value. An option that is added later is listed here with
 # its default, so that older records keep their hash.
-ABSENT: dict[str, Any] = {"task.training.patience": None}
+ABSENT: dict[str, Any] = {"task.training.patience": None, TUNE: "none"}
 # Of an encoder: only the last component of a path is part of a run.
 FILES = ("weights", "inputs")
 # Of data of the user's own: its files, of which only the last component is part of a
@@ -129,7 +130,7 @@ _PAIRS = (_filters, "pairs of a width and a number of filters, such as [[3,64]]"
 _RULES: Rules = (
     (_name, "a name", ("suite.name", "task.training.schedule.name")),
     (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions")),
-    (*_POSITIVE, ("lr_scale", "task.training.clip", RATE)),
+    (*_POSITIVE, ("lr_scale", "task.training.clip", RATE, TUNED_RATE)),
     (*_SEED, ("seed",)),  # as numpy's
     (*_FOLDER, ("ledger", "data.root", "store.folder", "launcher.logs")),
     (*_FILE, ("encoder.name", "encoder.weights", VECTORS)),
@@ -137,6 +138,7 @@ _RULES: Rules = (
     (*_one_of("cpu", "cuda"), ("trainer.device",)),
     (*_one_of("32-true", "bf16-mixed"), ("trainer.precision",)),
     (*_one_of("learned", "static"), ("encoder.words",)),
+    (*_one_of("none", *USUAL_RATES), (TUNE,)),
     (*_one_of("input", "output", "both"), ("place",)),
     (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
     (number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
@@ -153,7 +155,7 @@ for _fits, _, _options in _RULES:
 _NULL = (
     *("task.training.schedule.name", "task.training.clip", "task.training.patience"),
     *("task.characters.dim", "task.characters.filters"),
-    *("encoder.weights", VECTORS, "encoder.words"),
+    *("encoder.weights", VECTORS, "encoder.words", TUNE, TUNED_RATE),
     *("data.root", "data.max_train", "data.least_steps"),
     *("store.folder", "store.max_gb", "launcher.jobs", "trainer.threads", RATE),
 )
@@ -274,6 +276,7 @@ def _check_run_name(config: DictConfig) -> None:
 
 
 def _check_contextual(config: DictConfig) -> None:
+    check_tuning(config)
     encoders = parts_of(config.encoder.contextual).values()
     if any(options.get("context") is True for options in encoders):
         raise UserError(

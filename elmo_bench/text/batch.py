@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -46,8 +47,9 @@ class TextBatch:
     words: Tensor | None  # int64 [B, T], rows of the word table
     characters: Tensor | None  # int64 [W, C], of distinct words; the first is padding
     spellings: Tensor | None  # int64 [B, T], rows of `characters`
-    # float32 [B, L, T, D] of each frozen encoder by name; "" if it is alone
-    layers: dict[str, Tensor]
+    # float32 [B, L, T, D] of each encoder by name, "" if it is alone; of a tuned one
+    # the texts, which the embedder reads (encoders/tuning.py)
+    layers: dict[str, Any]
 
     @property
     def lengths(self) -> Tensor:
@@ -58,7 +60,7 @@ class TextBatch:
 class Indexer:
     """Turns sequences into a TextBatch.
 
-    It has rows from `words`, ids from `characters`, the layers of each frozen encoder.
+    It has rows from `words`, ids from `characters`, the layers of each encoder.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Indexer:
         *,
         words: Callable[[str], int] | None,
         characters: Vocabulary | None,
-        layers: Mapping[str, Callable[[Sequence[Text]], Tensor]],
+        layers: Mapping[str, Callable[[Sequence[Text]], Any]],
     ):
         self.words = words
         self.characters = characters

@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.utils.data import DataLoader, Dataset, Sampler
 
@@ -19,6 +20,7 @@ from elmo_bench.base.metric import Counts, scores_of
 from elmo_bench.text.batch import by_length, pools
 from elmo_bench.training.contracts import Metric
 from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_schedule, construct
+from elmo_bench.training.tuned import Joint, encoder_optimiser, head_alone
 
 POOL = 32  # batches whose examples are sorted by length together
 LOOK = 100  # steps between two looks at the loss, each of which waits for a GPU
@@ -163,7 +165,8 @@ class HeadTraining(pl.LightningModule):
     Scores a whole split with the task's metric.
 
     head: a module that is a `contracts.Head`. optimizer, schedule: options by name, see
-    `optimisers.py`. gold: the gold of each split.
+    `optimisers.py`. gold: the gold of each split. tuned_rate: of an encoder that is
+    tuned.
     After a pass over a split, `predictions` holds its predictions, in the split's
     order, `counts` what each of them counts, and `scores` the split's scores.
     """
@@ -175,9 +178,12 @@ class HeadTraining(pl.LightningModule):
         optimizer: Mapping[str, Any],
         gold: dict[str, Sequence[Any]],
         schedule: Mapping[str, Any] | None = None,
+        *,
+        tuned_rate: float | None = None,
     ):
         super().__init__()
         self.head = head
+        self.tuned_rate = tuned_rate
         self.metric = metric
         self.optimizer = optimizer
         self.gold = gold
@@ -208,10 +214,16 @@ class HeadTraining(pl.LightningModule):
                 f"the loss is {losses.item()}. Lower task.training.optimizer.lr."
             )
 
-    def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
-        """Set the rate of the next step by schedule `linear`.
+    def on_train_epoch_start(self) -> None:
+        """In the first epochs a tuned encoder rests, and the head learns alone."""
+        tuned = self.head.embedder.tuned
+        if tuned is not None:
+            tuned.rests = self.current_epoch < head_alone(self.trainer.max_epochs or 1)
 
-        It is the share of all epochs' steps that is left. It is computed from the
+    def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
+        """Set the rates of the next step by schedule `linear`.
+
+        They are the share of all epochs' steps that is left. It is computed from the
         position within the epoch, so a resumed run has the same rates, and so do epochs
         that differ in their number of steps.
         """
@@ -220,9 +232,9 @@ class HeadTraining(pl.LightningModule):
         of_epoch = batch_idx / float(self.trainer.num_training_batches)
         done = self.current_epoch + of_epoch
         epochs = float(self.trainer.max_epochs or 1)
-        rate = self.optimizer["lr"] * (1 - done / epochs)
-        for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = rate
+        groups = self.trainer.optimizers[0].param_groups
+        for group, rate in zip(groups, self._rates, strict=True):
+            group["lr"] = rate * (1 - done / epochs)
 
     def objective(self, batch: dict[str, Any]) -> Tensor:
         """The head's loss and the penalty of its mixes: a scalar.
@@ -255,9 +267,8 @@ class HeadTraining(pl.LightningModule):
         self._score("test")
 
     def configure_optimizers(self) -> Any:
-        parameters = [p for p in self.parameters() if p.requires_grad]
-        where = "task.training.optimizer"
-        optimiser = construct(where, OPTIMISERS, self.optimizer, parameters)
+        optimiser = self._optimiser()
+        self._rates = [group["lr"] for group in optimiser.param_groups]
         if self.schedule is None:
             return optimiser
         scheduler = build_schedule(self.schedule, optimiser)
@@ -270,6 +281,21 @@ class HeadTraining(pl.LightningModule):
             "monitor": f"dev_{self.metric.main}",
         }
         return {"optimizer": optimiser, "lr_scheduler": config}
+
+    def _optimiser(self) -> Optimizer:
+        """The head's, with one for what is trained of an encoder beside it."""
+        tuned = self.head.embedder.tuned
+        of_encoder = set() if tuned is None else {*tuned.parameters()}
+        parameters = []
+        for parameter in self.parameters():
+            if parameter.requires_grad and parameter not in of_encoder:
+                parameters.append(parameter)
+        where = "task.training.optimizer"
+        optimiser: Optimizer = construct(where, OPTIMISERS, self.optimizer, parameters)
+        if tuned is None:
+            return optimiser
+        assert self.tuned_rate is not None
+        return Joint(optimiser, encoder_optimiser(tuned, self.tuned_rate))
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
         # Lightning's own `frequency` counts batches within an epoch and starts again

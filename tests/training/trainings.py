@@ -21,7 +21,9 @@ class Head(nn.Module):
     def __init__(self, steps):
         super().__init__()
         self.weight, self.steps = nn.Parameter(torch.ones(())), steps
-        self.embedder = type("Embedder", (), {"mixes": {"input": Mix()}, "regularisation": lambda _: torch.zeros(())})()
+        self.embedder = type(
+            "Embedder", (), {"mixes": {"input": Mix()}, "tuned": None, "regularisation": lambda _: torch.zeros(())}
+        )()
 
     def loss(self, batch):
         self.steps += 1

@@ -1,0 +1,32 @@
+"""The options of a run that tunes its encoder."""
+
+from omegaconf import DictConfig
+
+from elmo_bench.base.errors import UserError
+
+# Whether a run trains its encoder further, and the learning rate of that.
+TUNE = "encoder.contextual.tune"
+TUNED_RATE = "encoder.tune_lr"
+# Of a tuned encoder, where the user gives none: the middle one of docs/protocol.md.
+USUAL_RATES = {"lora": 3e-4, "full": 3e-5}
+
+
+def check_tuning(config: DictConfig) -> None:
+    """Raises UserError for an encoder that is to be tuned, and cannot be."""
+    contextual = config.encoder.contextual
+    if contextual is None:
+        return
+    parts = contextual.get("parts") or {}
+    asked = [options.get("tune") for options in (contextual, *parts.values())]
+    if {*asked} <= {None, "none"}:
+        return
+    if contextual.get("kind") == "stack":
+        raise UserError(
+            f"encoder.contextual.tune: encoder={config.encoder.name} is a stack, which "
+            "cannot be tuned. Choose one of its encoders alone."
+        )
+    if config.task.get("report", {}).get("deterministic"):
+        raise UserError(
+            f"encoder.contextual.tune={contextual.tune}: the head of "
+            f"task={config.task.name} learns without gradients. Choose tune=none."
+        )

@@ -1,0 +1,76 @@
+"""A tuned encoder in reports: every row says so, and no table or rank of frozen encoders has it."""
+
+import pytest
+
+from elmo_bench.reporting.selection import learned_weights
+from elmo_bench.spec.experiments import Experiment, experiments
+from elmo_bench.spec.run_spec import RunSpec
+from tests.reporting.frames import board_of, runs_in, sections_of, systems_in, tables_in, texts
+from tests.reporting.ledgers import add, fill, spec_of
+
+FULL = {"encoder.contextual.tune": "full", "encoder.tune_lr": 0.00003}
+LORA = {"encoder.contextual.tune": "lora", "encoder.tune_lr": 0.0003}
+MARKED = "elmo, tuned (full, 3e-05)"
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    """ELMo frozen and tuned on three tasks, the tuned one far ahead."""
+    folder = tmp_path_factory.mktemp("ledger")
+    fill(folder, "ner snli sst5", "glove elmo", 2)
+    fill(folder, "ner snli sst5", "elmo", 2, lift=0.3, settings=FULL)
+    fill(folder, "ner", "minilm", 2)
+    fill(folder, "ner", "minilm", 2, lift=0.1, settings=LORA)
+    return folder
+
+
+def test_the_label_says_that_it_is_tuned(ledger):
+    labels = set(runs_in(ledger).encoder_label)
+    assert {MARKED, "minilm, tuned (lora, 0.0003)", "elmo", "minilm", "glove"} == labels
+    assert set(systems_in(ledger).run_label) == labels
+
+
+def test_table_1_and_the_ranks_have_frozen_encoders_alone(ledger):
+    shown = [text for table in tables_in(ledger, "table1") for row in texts(table) for text in row]
+    assert "elmo" in " ".join(shown)
+    assert "tuned" not in " ".join(shown)
+    board = board_of(ledger)
+    for name, section in sections_of(board).items():
+        if name not in ("tuned", "runs"):
+            cells = [cell for table in section.tables for row in [table.columns, *table.texts()] for cell in row]
+            assert "tuned" not in " ".join(cells), name
+
+
+def test_no_other_experiment_takes_it_for_a_variant():
+    spec = RunSpec.of_record(type("Record", (), {"spec": spec_of("ner", "elmo", settings=FULL), "changes": None}))
+    for name in experiments():
+        variant = Experiment.load(name).variant_of(spec)
+        assert (variant is None) == (name != "tuned"), name
+
+
+def test_learned_weights_are_of_frozen_layers(ledger):
+    systems = systems_in(ledger)
+    chosen = systems[learned_weights(systems)]
+    assert set(chosen.encoder_label) == {"elmo", "minilm"}
+
+
+def test_all_runs_have_it_marked(ledger):
+    first, *_ = sections_of(board_of(ledger))["runs"].tables
+    names = [row[0] for row in first.texts()]
+    assert MARKED in names
+
+
+def test_each_tuned_encoder_is_compared_with_itself_frozen(ledger):
+    [table] = [table for table in tables_in(ledger, "tuned") if "(ner)" in table.title]
+    rows = {row["encoder"]: row for row in texts(table)}
+    assert list(rows) == ["glove", "minilm frozen", "minilm tuned, LoRA", "elmo frozen", "elmo tuned, all of it"]
+    column = "gain over the same encoder frozen"
+    assert [name for name, row in rows.items() if row[column]] == ["minilm tuned, LoRA", "elmo tuned, all of it"]
+    assert float(rows["elmo tuned, all of it"][column]) > 10
+    assert all(row["minutes a run"] for row in rows.values())
+
+
+def test_another_rate_is_no_row(tmp_path):
+    fill(tmp_path, "ner", "glove elmo", 2)
+    add(tmp_path, "ner", "elmo", 0, settings=FULL | {"encoder.tune_lr": 0.001})
+    assert tables_in(tmp_path, "tuned") == []
