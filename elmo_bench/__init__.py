@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 from elmo_bench._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from elmo_bench.api.compare import compare
+    from elmo_bench.api.runs import run, sweep
+    from elmo_bench.base.errors import UserError
     from elmo_bench.elmo.allennlp import Elmo
     from elmo_bench.elmo.allennlp_embedder import ElmoEmbedder
     from elmo_bench.elmo.batches import batch_to_ids
@@ -14,16 +17,32 @@ if TYPE_CHECKING:
     from elmo_bench.nn.mix import ScalarMix
     from elmo_bench.reporting.results import results
 
-__all__ = ["Elmo", "ElmoEmbedder", "ElmoEncoder", "ScalarMix", "batch_to_ids", "load_static", "results"]
+__all__ = [
+    "Elmo",
+    "ElmoEmbedder",
+    "ElmoEncoder",
+    "ScalarMix",
+    "UserError",
+    "batch_to_ids",
+    "compare",
+    "load_static",
+    "results",
+    "run",
+    "sweep",
+]
 # Imported when first asked for, so that commands without torch start at once.
 _HOMES = {
     "Elmo": "elmo.allennlp",
     "ElmoEmbedder": "elmo.allennlp_embedder",
     "ElmoEncoder": "elmo.encoder",
     "ScalarMix": "nn.mix",
+    "UserError": "base.errors",
     "batch_to_ids": "elmo.batches",
+    "compare": "api.compare",
     "load_static": "encoders.static",
     "results": "reporting.results",
+    "run": "api.runs",
+    "sweep": "api.runs",
 }
 
 

@@ -27,7 +27,12 @@ NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. 
 
 
 def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
-    """The records of a ledger: the columns of `Run`, `checked`, and three that depend on the other runs.
+    """The records of a ledger, as `runs_at` has them."""
+    return runs_at((RunPaths.of(ledger, record), record) for record in records)
+
+
+def runs_at(found: Iterable[tuple[RunPaths, Record]]) -> pd.DataFrame:
+    """These records: the columns of `Run`, `checked`, and three that depend on the other runs.
 
     `checked` is whether the scores were computed again from the outcomes: the task is installed.
     `left_out` is why no table shows the run, and empty if tables show it. `replaced_by` is the hash of a newer run
@@ -36,9 +41,9 @@ def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
     """
     specs: dict[str, RunSpec] = {}
     rows = []
-    for record in records:
+    for paths, record in found:
         spec = specs.setdefault(record.hash, RunSpec.of_record(record))
-        rows.append(run_of(RunPaths.of(ledger, record), record, spec))
+        rows.append(run_of(paths, record, spec))
     reasons = {run_hash: _why_left_out(spec) for run_hash, spec in specs.items()}
     # Texts stay objects, which are one block of the frame: it is selected from faster.
     numbers = {

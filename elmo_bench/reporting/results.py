@@ -61,7 +61,7 @@ COLUMNS = [
         "commit",
         "torch",
     ),
-    *("current", "created"),
+    *("current", "created", "record"),
 ]
 US = "elmo-bench"  # the organisation, which a publisher replaces, and the first part of the names of models
 
@@ -85,6 +85,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     | `cpu`, `device`, `threads`, `precision`, `torch`, `commit` | where |
     | `current` | false if a newer run with equal settings and other contents replaced it, as in reports |
     | `created` | when it finished, UTC |
+    | `record` | the path of its file, where `compare` finds the outcomes |
 
     The folders of `$ELMO_BENCH_INCLUDE` are included; a run of a task or an encoder that is in none has its hash as the
     label, and no gain.
@@ -98,6 +99,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     for problem in [*read.problems, *left_out(frame), *remarks(frame)]:
         warnings.warn(problem, stacklevel=2)
     frame["gain"] = frame.test - _baselines(frame)
+    frame["record"] = [str(paths.record) for paths in frame.paths]
     options = [
         {key: value for key, value in spec.changes.items() if key not in COLUMNS}
         for spec in frame.spec
