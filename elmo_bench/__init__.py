@@ -8,6 +8,7 @@ from elmo_bench._version import __version__ as __version__
 if TYPE_CHECKING:
     from elmo_bench.api.compare import compare
     from elmo_bench.api.runs import run, sweep
+    from elmo_bench.api.trained import load
     from elmo_bench.base.errors import UserError
     from elmo_bench.elmo.allennlp import Elmo
     from elmo_bench.elmo.allennlp_embedder import ElmoEmbedder
@@ -25,6 +26,7 @@ __all__ = [
     "UserError",
     "batch_to_ids",
     "compare",
+    "load",
     "load_static",
     "results",
     "run",
@@ -39,6 +41,7 @@ _HOMES = {
     "UserError": "base.errors",
     "batch_to_ids": "elmo.batches",
     "compare": "api.compare",
+    "load": "api.trained",
     "load_static": "encoders.static",
     "results": "reporting.results",
     "run": "api.runs",
