@@ -1,4 +1,6 @@
-"""The main job: `python run.py task=ner encoder=elmo`; `-m` for sweeps; `--help` for every option."""
+"""The main job: `python run.py task=ner encoder=elmo`; `-m` for sweeps; `--help` for
+every option.
+"""
 
 from elmo_bench.__main__ import entry
 

@@ -31,7 +31,8 @@ sweep task=ner encoder=glove,elmo seed=0,1,2 task.training.epochs=64
 sweep experiment=tune task=ner
 settled ner
 sweep experiment=table1 task=ner encoder=glove,elmo_word,elmo
-sweep experiment=hello seed=0,1,2 # the first command of a clone: its score is published
+# The first command of a clone (make demo): its score is published.
+sweep experiment=hello seed=0,1,2
 sweep task=snli encoder=glove,elmo seed=0,1,2
 sweep task=snli encoder=glove,elmo seed=0,1,2 task.training.epochs=48
 sweep experiment=tune task=snli

@@ -1,4 +1,6 @@
-"""Hooks of mkdocs: Markdown files outside docs/ and the files of results/ become part of the site, and links follow."""
+"""Hooks of mkdocs: Markdown files outside docs/ and the files of results/ become part
+of the site, and links follow.
+"""
 
 import os.path
 import re
@@ -9,9 +11,16 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
-TABLE = re.compile(r"<!-- table:.*?-->\n(.*?)<!-- /table -->", re.DOTALL)  # and the picture, as `report` writes them
+# and the picture, as `report` writes them
+TABLE = re.compile(r"<!-- table:.*?-->\n(.*?)<!-- /table -->", re.DOTALL)
 HERE = "<!-- the table of README.md -->"  # in docs/index.md
-RESULTS = ("index.html", "figures/*.svg", "figures/*.png", "tables/*", "runs/**/seed*[0-9].json")
+RESULTS = (
+    "index.html",
+    "figures/*.svg",
+    "figures/*.png",
+    "tables/*",
+    "runs/**/seed*[0-9].json",
+)
 
 
 def repository_pages() -> dict[str, str]:
@@ -26,8 +35,13 @@ def repository_pages() -> dict[str, str]:
         "results/RUNS.md": "runs.md",
         "tasks": "tasks/index.md",
     }
-    pages |= {f"tasks/{card.parent.name}/README.md": f"tasks/{card.parent.name}.md" for card in cards()}
-    return pages | {f"docs/{path.name}": path.name for path in (ROOT / "docs").glob("*.md")}
+    pages |= {
+        f"tasks/{card.parent.name}/README.md": f"tasks/{card.parent.name}.md"
+        for card in cards()
+    }
+    return pages | {
+        f"docs/{path.name}": path.name for path in (ROOT / "docs").glob("*.md")
+    }
 
 
 def cards() -> list[Path]:
@@ -36,21 +50,47 @@ def cards() -> list[Path]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages from outside docs/, the list of tasks, and the interactive page with its figures and records."""
+    """Add the pages from outside docs/, the list of tasks, and the interactive page
+    with its figures and records.
+    """
     for source, page in repository_pages().items():
         if files.get_file_from_path(page) is None and (ROOT / source).is_file():
-            files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
-    rows = [f"| [`{card.parent.name}`]({card.parent.name}.md) | {_title(card)} |" for card in cards()]
-    index = "\n".join(["# Tasks", "", "Each task has a card.", "", "| task | card |", "|---|---|", *rows, ""])
+            files.append(
+                File.generated(
+                    config, page, content=(ROOT / source).read_text(encoding="utf-8")
+                )
+            )
+    rows = [
+        f"| [`{card.parent.name}`]({card.parent.name}.md) | {_title(card)} |"
+        for card in cards()
+    ]
+    index = "\n".join(
+        [
+            "# Tasks",
+            "",
+            "Each task has a card.",
+            "",
+            "| task | card |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
+    )
     files.append(File.generated(config, "tasks/index.md", content=index))
     for pattern in RESULTS:
         for path in sorted((ROOT / "results").glob(pattern)):
-            files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+            files.append(
+                File.generated(
+                    config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)
+                )
+            )
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Rewrite each relative link: to the page or file that shows its target, or to plain text where none does."""
+    """Rewrite each relative link: to the page or file that shows its target, or to
+    plain text where none does.
+    """
     pages = repository_pages()
     name = page.file.src_uri
     if name == "tasks/index.md":

@@ -1,7 +1,9 @@
-"""The claims of FINDINGS-open.md and their numbers: `elmo-bench report` leaves out a finding whose assert fails.
+"""The claims of FINDINGS-open.md and their numbers: `elmo-bench report` leaves out a
+finding whose assert fails.
 
-Each finding names one of these functions, which gets the frames of the tables by their names. A table that is not there
-yet, or a row of it, is a KeyError or an IndexError: the finding waits for its runs.
+Each finding names one of these functions, which gets the frames of the tables by their
+names. A table that is not there yet, or a row of it, is a KeyError or an IndexError:
+the finding waits for its runs.
 """
 
 import pandas as pd
@@ -14,7 +16,9 @@ from elmo_bench.reporting.names import percent
 def _gains(tables: Tables, ours: str, theirs: str = "glove") -> pd.DataFrame:
     """What one encoder gains over another on test, by task."""
     gains = tables["gains"]
-    return gains[(gains.our_name == ours) & (gains.their_name == theirs)].set_index("task")
+    return gains[(gains.our_name == ours) & (gains.their_name == theirs)].set_index(
+        "task"
+    )
 
 
 def _leads(tables: Tables) -> pd.DataFrame:
@@ -51,7 +55,9 @@ def what_elmo_is_worth(tables: Tables) -> dict[str, str]:
         "sentiment_interval": linked(interval, sentiment.anchor),
         "srl": points(elmo.loc["srl"]),
         "squad": points(elmo.loc["squad"]),
-        "squad_reduction": linked(f"{elmo.reduction['squad']:.1f} %", elmo.anchor["squad"]),
+        "squad_reduction": linked(
+            f"{elmo.reduction['squad']:.1f} %", elmo.anchor["squad"]
+        ),
         "ner_reduction": linked(f"{elmo.reduction['ner']:.1f} %", elmo.anchor["ner"]),
         "ner_known_words": points(known.iloc[0]),
     }
@@ -61,7 +67,9 @@ def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     whole = _gains(tables, "elmo")
     context = _gains(tables, "elmo", "elmo_word")
     words = _gains(tables, "elmo_word")
-    assert (context.loc[["squad", "srl", "ner", "coref", "sst5"]].verdict == "ahead").all()
+    assert (
+        context.loc[["squad", "srl", "ner", "coref", "sst5"]].verdict == "ahead"
+    ).all()
     assert context.verdict["snli"] == "tie"
     between = context.gain[["sst5", "squad", "srl"]]
     assert context.gain["coref"] < between.min()
@@ -101,7 +109,9 @@ def how_soon_elmo_helps(tables: Tables) -> dict[str, str]:
 
 
 def how_much_labelled_data(tables: Tables) -> dict[str, str]:
-    hundredth, three, tenth, whole = (_of_share(tables, share) for share in ("1 %", "3 %", "10 %", "100 %"))
+    hundredth, three, tenth, whole = (
+        _of_share(tables, share) for share in ("1 %", "3 %", "10 %", "100 %")
+    )
     assert three.low > whole.high
     assert three.verdict == tenth.verdict == "ahead"
     assert hundredth.verdict == "tie"
@@ -115,7 +125,9 @@ def how_much_labelled_data(tables: Tables) -> dict[str, str]:
 
 
 def layers_and_place(tables: Tables) -> dict[str, str]:
-    tested = pd.concat([tables[name] for name in ("ner-regularisation", "ner-gamma", "ner-table3")])
+    tested = pd.concat(
+        [tables[name] for name in ("ner-regularisation", "ner-gamma", "ner-table3")]
+    )
     tested = tested[tested.gain.notna()]
     assert (tested.verdict == "tie").all()
     assert tested.detectable.min() > 1

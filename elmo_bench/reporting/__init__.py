@@ -6,6 +6,6 @@
     leaderboard           every table and figure of a report, by suite and section
     render                files: pages, CSV, LaTeX, SVG, PNG
 
-`names` and `comparable` say how tables call things, `formats` how cells read, `console` what commands print. `results`
-gives the frame of runs to other programs.
+`names` and `comparable` say how tables call things, `formats` how cells read, `console`
+what commands print. `results` gives the frame of runs to other programs.
 """

@@ -24,8 +24,12 @@ BEST = 20  # runs of a table that are always shown
 RUNS = "runs"  # the purpose of tests that table 1 does not make
 
 
-def all_runs(group: pd.DataFrame, runs: pd.DataFrame, comparisons: pd.DataFrame) -> Table:
-    """Every system of a group, whatever it changed. Gains over the baseline are as table 1 adjusts them, if it does."""
+def all_runs(
+    group: pd.DataFrame, runs: pd.DataFrame, comparisons: pd.DataFrame
+) -> Table:
+    """Every system of a group, whatever it changed. Gains over the baseline are as
+    table 1 adjusts them, if it does.
+    """
     of_table1 = over_baseline(comparisons[comparisons.purpose == MAIN])
     others = comparisons[comparisons.purpose == RUNS]
     table = with_gains(group, pd.concat([of_table1, others]))
@@ -48,19 +52,27 @@ def all_runs(group: pd.DataFrame, runs: pd.DataFrame, comparisons: pd.DataFrame)
     title = f"{first.home_heading}, suite {first.suite}: all runs on {amount}"
     own_runs = runs[runs.hash.isin(group.hash)]
     notes = [EXPLORATORY, spent(own_runs), *mixed_code(own_runs)]
-    return make_table(f"{first.stem}-runs", title, table, formats, notes=notes, most=BEST)
+    return make_table(
+        f"{first.stem}-runs", title, table, formats, notes=notes, most=BEST
+    )
 
 
 def spent(runs: pd.DataFrame) -> str:
-    """A sentence: the core-hours of these runs on processors, and the hours on each kind of GPU.
+    """A sentence: the core-hours of these runs on processors, and the hours on each
+    kind of GPU.
 
-    A core-hour is an hour of processor time. Several runs may have shared a GPU, each with all of its hours.
+    A core-hour is an hour of processor time. Several runs may have shared a GPU, each
+    with all of its hours.
     """
     hours: defaultdict[str, float] = defaultdict(float)
     for run in rows_of(runs):
         unit = "core-hours" if run.device == "cpu" else f"hours on {run.device}"
         hours[unit] += run.work_minutes / 60
-    amounts = " and ".join(f"{number_:,.1f} {unit}" for unit, number_ in sorted(hours.items()))
+    amounts = " and ".join(
+        f"{number_:,.1f} {unit}" for unit, number_ in sorted(hours.items())
+    )
     return (
-        f"The run took {amounts}." if len(runs) == 1 else f"{counted(len(runs))} took {amounts}."
+        f"The run took {amounts}."
+        if len(runs) == 1
+        else f"{counted(len(runs))} took {amounts}."
     )

@@ -34,7 +34,8 @@ class _Label:
 
 
 def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> None:
-    """Write names, each (x, y, name, colour), to the right of their points; those that would overlap move up.
+    """Write names, each (x, y, name, colour), to the right of their points; those that
+    would overlap move up.
 
     The limits of the axes must be final.
     """
@@ -86,7 +87,9 @@ def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> 
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """At most six round numbers in a range or just below, for a logarithmic axis; if there are not two, the range."""
+    """At most six round numbers in a range or just below, for a logarithmic axis; if
+    there are not two, the range.
+    """
     ticks: list[float] = []
     for digits in ((1, 2, 5), (1, 3), (1,)):
         ticks = []
@@ -108,9 +111,11 @@ def chart(
     steps: bool = False,
     task: str = "",
 ) -> Drawing:
-    """Lines over a logarithmic axis, named at their ends. `share`: x is one; `steps`: y holds until the next x.
+    """Lines over a logarithmic axis, named at their ends. `share`: x is one; `steps`: y
+    holds until the next x.
 
-    points: columns with the name of a line, x and y, called as the axes; and `sd` of y, if there is one.
+    points: columns with the name of a line, x and y, called as the axes; and `sd` of y,
+    if there is one.
     """
     by, x, y = points.columns[:3]
     lines = {name: line.sort_values(x) for name, line in points.groupby(by, sort=False)}
@@ -137,17 +142,25 @@ def chart(
         values = sorted(
             set(points[x])
         )  # of shares: those that were run, which are not quite round numbers
-        ticks = values if share and len(values) <= MOST_TICKS else log_ticks(values[0], values[-1])
+        ticks = (
+            values
+            if share and len(values) <= MOST_TICKS
+            else log_ticks(values[0], values[-1])
+        )
         axes.set_xticks(ticks, [written(tick) for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        ends = [(*line[[x, y]].iloc[-1], name, looks[name][0]) for name, line in lines.items()]
+        ends = [
+            (*line[[x, y]].iloc[-1], name, looks[name][0])
+            for name, line in lines.items()
+        ]
         name_points(axes, ends)
 
     descriptions = []
     for name, line in lines.items():
         values = [
-            f"{up:.2f} at {written(along)}" for along, up in zip(line[x], line[y], strict=True)
+            f"{up:.2f} at {written(along)}"
+            for along, up in zip(line[x], line[y], strict=True)
         ]
         descriptions.append(f"{name}: {', '.join(values)}")
     return Drawing(

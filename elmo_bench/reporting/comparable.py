@@ -13,10 +13,11 @@ from elmo_bench.spec.run_spec import RunSpec
 
 
 def with_groups(systems: pd.DataFrame) -> pd.DataFrame:
-    """The systems, sorted by suite, task in the paper's order, and group; the best test score of a group is first.
+    """The systems, sorted by suite, task in the paper's order, and group; the best test
+    score of a group is first.
 
-    A group is the systems with one `basis`. Of a task, groups on all of the data and with most encoders come first.
-    Adds columns, equal for all systems of a group:
+    A group is the systems with one `basis`. Of a task, groups on all of the data and
+    with most encoders come first. Adds columns, equal for all systems of a group:
 
     - `amount`: of training data, in words; empty for all of it
     - `differs`: how its data, versions and size differ from the other groups of the task; may be empty
@@ -27,14 +28,19 @@ def with_groups(systems: pd.DataFrame) -> pd.DataFrame:
     - `metric_name`: the main score in English, such as `average F1`
     - `whole`: how many examples the whole training split has, if a run on all of it is known; missing otherwise
 
-    and one that is not: `share`, the share of the training split that the system was trained on; missing if `whole` is.
+    and one that is not: `share`, the share of the training split that the system was
+    trained on; missing if `whole` is.
     """
     table = systems.copy()
     if table.empty:
         return table.reindex(columns=[*table.columns, *_COLUMNS])
     table["amount"] = [amount_in_words(fraction_of(spec)) for spec in table.spec]
-    table = table.sort_values(["suite", "task", "test_mean"], ascending=[True, True, False])
-    groups = [_described(task) for _, task in table.groupby(["suite", "task", "labels"])]
+    table = table.sort_values(
+        ["suite", "task", "test_mean"], ascending=[True, True, False]
+    )
+    groups = [
+        _described(task) for _, task in table.groupby(["suite", "task", "labels"])
+    ]
     table = table.join(pd.concat(groups), on="basis")
     table["share"] = [_share(row.spec, row.train, row.whole) for row in rows_of(table)]
     order = in_paper_order(set(table.task))
@@ -82,7 +88,9 @@ def _described(task: pd.DataFrame) -> pd.DataFrame:
 
 
 def _differences(task: pd.DataFrame) -> dict[str, str]:
-    """How data, versions and size of a task differ, in words, by home: empty if there is one of each."""
+    """How data, versions and size of a task differ, in words, by home: empty if there
+    is one of each.
+    """
     homes = task.drop_duplicates("home").set_index("home")
     several = [key for key in ("version", "size", "data") if homes[key].nunique() > 1]
     data_words = _data_in_words(task, homes)
@@ -96,7 +104,8 @@ def _differences(task: pd.DataFrame) -> dict[str, str]:
 
 
 def _data_in_words(task: pd.DataFrame, homes: pd.DataFrame) -> dict[str, str]:
-    """What distinguishes the data by home: options of the user's own data, else the number of training examples.
+    """What distinguishes the data by home: options of the user's own data, else the
+    number of training examples.
 
     Empty if neither does.
     """
@@ -112,13 +121,17 @@ def _data_in_words(task: pd.DataFrame, homes: pd.DataFrame) -> dict[str, str]:
 
 
 def _whole_splits(task: pd.DataFrame) -> dict[str, int]:
-    """How many examples the whole training split has, by home, where a run on all of it is known."""
+    """How many examples the whole training split has, by home, where a run on all of it
+    is known.
+    """
     whole = task[task.fraction == ""].drop_duplicates("home")
     return dict(zip(whole.home, whole.train, strict=True))
 
 
 def _data_options(spec: RunSpec) -> set[str]:
-    """The options that say which data of the user's own a run reads, such as the column of the label."""
+    """The options that say which data of the user's own a run reads, such as the column
+    of the label.
+    """
     options = set()
     for key, value in spec.settings.items():
         if key.startswith("data.") and key not in FRACTION and value is not None:

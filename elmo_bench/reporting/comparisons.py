@@ -1,15 +1,20 @@
-"""What a system gains over another, whether that holds over seeds and items, and so how several encoders rank.
+"""What a system gains over another, whether that holds over seeds and items, and so how
+several encoders rank.
 
-An encoder's rank on a task is 1 plus the number of encoders with a higher true score. Tests of all pairs on all tasks,
-adjusted together (Holm), give an interval: at least 1 plus the number of encoders that are shown ahead, and at most the
-number of encoders less those that are shown behind. As long as no verdict errs, which Holm's adjustment gives at least
-95 % of repetitions, all of these intervals hold at once, and so do their means over tasks. Ties make an interval wide.
-It speaks of these tasks, with other seeds and other items, and not of other tasks.
+An encoder's rank on a task is 1 plus the number of encoders with a higher true score.
+Tests of all pairs on all tasks, adjusted together (Holm), give an interval: at least 1
+plus the number of encoders that are shown ahead, and at most the number of encoders
+less those that are shown behind. As long as no verdict errs, which Holm's adjustment
+gives at least 95 % of repetitions, all of these intervals hold at once, and so do their
+means over tasks. Ties make an interval wide. It speaks of these tasks, with other seeds
+and other items, and not of other tasks.
 
-Source: Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility across
-neighbourhoods and academic achievement across countries, Review of Economic Studies 91. A bootstrap of ranks fails
-where scores are nearly equal (Hall and Miller 2009, Annals of Statistics 37). The critical differences of Friedman's
-test (Demšar 2006, Journal of Machine Learning Research 7) take tasks for a sample, and six are too few for that.
+Source: Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with
+applications to mobility across neighbourhoods and academic achievement across
+countries, Review of Economic Studies 91. A bootstrap of ranks fails where scores are
+nearly equal (Hall and Miller 2009, Annals of Statistics 37). The critical differences
+of Friedman's test (Demšar 2006, Journal of Machine Learning Research 7) take tasks for
+a sample, and six are too few for that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,21 +45,26 @@ from elmo_bench.spec.names import metric_of
 ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
 MAX_CACHED = (
-    1000  # records whose outcomes stay in memory, as a system is compared with several others
+    # records whose outcomes stay in memory, as a system is compared with several others
+    1000
 )
 
 ReadOutcomes = Callable[[RunPaths], dict[str, np.ndarray]]
 
 
 class Comparison(NamedTuple):
-    """The columns that `compare` adds to a pair of systems: ours minus theirs on one split."""
+    """The columns that `compare` adds to a pair of systems: ours minus theirs on one
+    split.
+    """
 
     gain: float  # of the means over all seeds that count
     dev_gain: float
     test_gain: float
-    reduction: float  # the relative error reduction in percent; NaN if they make no errors
+    # the relative error reduction in percent; NaN if they make no errors
+    reduction: float
     both_checked: bool
-    # Every seed, and checked; else there is no verdict, since training longer could change it.
+    # Every seed, and checked; else there is no verdict, since training longer could
+    # change it.
     both_converged: bool
     untested: str  # why there is no test; empty if there is one
     difference: Difference | None
@@ -84,15 +94,18 @@ def compare(
     *,
     read: ReadOutcomes | None = None,
 ) -> pd.DataFrame:
-    """Test each pair of systems: the columns of `pairs`, then those of `Comparison`, and three more.
+    """Test each pair of systems: the columns of `pairs`, then those of `Comparison`,
+    and three more.
 
-    `pairs` has two hashes in each row, `ours` and `theirs`; and optionally `split` (dev or test), `purpose` and
-    `family`: the tests that have both in common are adjusted together, by default all. `p_holm` is the adjusted p;
-    `verdict` is ahead, behind or tie at α = 0.05 by it, and empty if there is no p; `conclusion` is the verdict, or why
-    there is none.
+    `pairs` has two hashes in each row, `ours` and `theirs`; and optionally `split` (dev
+    or test), `purpose` and `family`: the tests that have both in common are adjusted
+    together, by default all. `p_holm` is the adjusted p; `verdict` is ahead, behind or
+    tie at α = 0.05 by it, and empty if there is no p; `conclusion` is the verdict, or
+    why there is none.
 
-    On a fraction of the training data the seed draws the subset, so seeds are paired there, and only those that both
-    systems have count. read: reads the outcomes of a run; by default those of one call are read once.
+    On a fraction of the training data the seed draws the subset, so seeds are paired
+    there, and only those that both systems have count. read: reads the outcomes of a
+    run; by default those of one call are read once.
     """
     table = pairs.reset_index(drop=True)
     for column, value in (("split", split), ("purpose", ""), ("family", "")):
@@ -103,15 +116,21 @@ def compare(
     compared: dict[tuple[str, str, str], Comparison] = {}
     for ours, theirs, split_ in zip(table.ours, table.theirs, table.split, strict=True):
         if (ours, theirs, split_) not in compared:
-            compared[ours, theirs, split_] = _compare(by_hash[ours], by_hash[theirs], split_, read)
+            compared[ours, theirs, split_] = _compare(
+                by_hash[ours], by_hash[theirs], split_, read
+            )
     keys = zip(table.ours, table.theirs, table.split, strict=True)
     tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
     table = pd.concat([table, tests], axis=1)
     table["p_holm"] = (
-        table.groupby(["purpose", "family"]).p.transform(_adjusted) if len(table) else nan
+        table.groupby(["purpose", "family"]).p.transform(_adjusted)
+        if len(table)
+        else nan
     )
     decided = table.gain.gt(0).map({True: "ahead", False: "behind"})
-    table["verdict"] = decided.where(table.p_holm <= ALPHA, "tie").where(table.p_holm.notna(), "")
+    table["verdict"] = decided.where(table.p_holm <= ALPHA, "tie").where(
+        table.p_holm.notna(), ""
+    )
     reasons = table.both_converged.map({True: "not tested", False: "not converged"})
     reasons = reasons.where(table.both_checked.astype(bool), NOT_CHECKED)
     table["conclusion"] = table.verdict.where(table.verdict != "", reasons)
@@ -186,7 +205,9 @@ def _check_comparable(ours: pd.Series, theirs: pd.Series) -> None:
 def _over_seeds(
     ours: pd.DataFrame, theirs: pd.DataFrame, split: str, *, paired: bool
 ) -> list[Variance | None]:
-    """The variance of the mean over seeds of each of the two or, if `paired`, of the mean difference."""
+    """The variance of the mean over seeds of each of the two or, if `paired`, of the
+    mean difference.
+    """
     scores = [arm[split].tolist() for arm in (ours, theirs)]
     if paired:
         differences = [one - other for one, other in zip(*scores, strict=True)]
@@ -200,11 +221,16 @@ def _over_seeds(
 
 def _outcomes(arm: pd.DataFrame, split: str, read: ReadOutcomes) -> dict[str, Counts]:
     """The outcomes of each run by its name."""
-    return {str(paths.record.with_suffix("")): of_split(read(paths), split) for paths in arm.paths}
+    return {
+        str(paths.record.with_suffix("")): of_split(read(paths), split)
+        for paths in arm.paths
+    }
 
 
 def scoring(task: str) -> Counting:
-    """How a score of a task follows from the outcomes of its items. Raises UserError if it is not installed."""
+    """How a score of a task follows from the outcomes of its items. Raises UserError if
+    it is not installed.
+    """
     metric = metric_of(task)
     if metric is None:
         raise UserError(f"{task}: {UNCHECKED}")
@@ -218,12 +244,14 @@ def difference_of(
     *,
     paired: bool = False,
 ) -> Difference:
-    """The difference of the mean scores of two systems, from the outcomes of each run by its name.
+    """The difference of the mean scores of two systems, from the outcomes of each run
+    by its name.
 
-    seeds: the variance of the mean over seeds, of each of the two or, if `paired`, of the differences. paired: their
-    seeds are the same, in one order, and drew the same training data. Raises UserError if outcomes are not of the same
-    items, or of a single item, and for a single seed (None). That they add up to the scores was checked when the
-    records were read.
+    seeds: the variance of the mean over seeds, of each of the two or, if `paired`, of
+    the differences. paired: their seeds are the same, in one order, and drew the same
+    training data. Raises UserError if outcomes are not of the same items, or of a
+    single item, and for a single seed (None). That they add up to the scores was
+    checked when the records were read.
     """
     ours, theirs = arms
     name, outcomes = next(iter(ours.items()))
@@ -232,7 +260,9 @@ def difference_of(
     for other in (*ours.items(), *theirs.items()):
         _check_same_items(other, (name, outcomes))
     if (items if clusters is None else len(np.unique(clusters))) < 2:
-        raise UserError(f"{name}: its outcomes are of a single item. Compare on more data.")
+        raise UserError(
+            f"{name}: its outcomes are of a single item. Compare on more data."
+        )
     variances = [variance for variance in seeds if variance is not None]
     if len(variances) < len(seeds):
         raise UserError("a single seed")
@@ -242,7 +272,9 @@ def difference_of(
 
 
 def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> None:
-    """Raise UserError unless two runs, each with its name, have outcomes of the same items."""
+    """Raise UserError unless two runs, each with its name, have outcomes of the same
+    items.
+    """
     (name, outcomes), (first_name, expected) = run, first
     count = len(next(iter(expected.values())))
     same = outcomes.keys() == expected.keys() and all(
@@ -258,9 +290,11 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
 
 
 def ranks(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The mean rank of each encoder over tasks with its interval: columns mean, low and high, by name.
+    """The mean rank of each encoder over tasks with its interval: columns mean, low and
+    high, by name.
 
-    comparisons: of `all_pairs`, the same encoders on each task. Equal scores share the mean of their ranks.
+    comparisons: of `all_pairs`, the same encoders on each task. Equal scores share the
+    mean of their ranks.
     """
     ours = pd.DataFrame({
         "name": comparisons.our_name,

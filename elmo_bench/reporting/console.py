@@ -23,9 +23,10 @@ from elmo_bench.reporting.published import Published, processor, published, verd
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.budget import learned
-from elmo_bench.spec.config import LEDGER, choices
+from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.sweeps import LEDGER
 
 SEEDS = 3  # of the sweep that is suggested
 

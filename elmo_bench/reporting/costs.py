@@ -1,4 +1,6 @@
-"""What frozen encoders cost: formats of a table, and which measurement belongs to which system."""
+"""What frozen encoders cost: formats of a table, and which measurement belongs to which
+system.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
@@ -16,16 +18,21 @@ SINGLE, SPEED = "tokens/s, batch 1", "best tokens/s"
 
 
 def cost_columns(costs: Sequence[EncoderCost | None]) -> pd.DataFrame:
-    """A row for each measurement, empty for None: medians over the passes, with the range of rates."""
+    """A row for each measurement, empty for None: medians over the passes, with the
+    range of rates.
+    """
     table = pd.DataFrame([{} if cost is None else _columns(cost) for cost in costs])
     return (
-        table.astype({"batch": "Int64", "frozen_numbers": "Int64"}) if "batch" in table else table
+        table.astype({"batch": "Int64", "frozen_numbers": "Int64"})
+        if "batch" in table
+        else table
     )
 
 
 def _columns(cost: EncoderCost) -> dict[str, Any]:
     rates: Mapping[str, Any] = cost.tokens_per_second
-    best = max(rates, key=lambda batch: median(rates[batch]))  # of equal ones the smallest
+    # of equal ones the smallest
+    best = max(rates, key=lambda batch: median(rates[batch]))
     columns: dict[str, Any] = {}
     for heading, batch in ((SINGLE, "1"), (SPEED, best)):
         columns[heading] = median(rates[batch])
@@ -47,7 +54,9 @@ def rate(heading: str) -> Format:
             return ""
         return f"{middle:,.0f} ({line[f'{heading} low']:,.0f} to {line[f'{heading} high']:,.0f})"
 
-    return Format(heading, text, {"": heading, "low": f"{heading} low", "high": f"{heading} high"})
+    return Format(
+        heading, text, {"": heading, "low": f"{heading} low", "high": f"{heading} high"}
+    )
 
 
 def cost_formats() -> list[Format]:
@@ -62,13 +71,17 @@ def cost_formats() -> list[Format]:
     ]
 
 
-def costs_of(systems: pd.DataFrame, costs: Iterable[EncoderCost]) -> dict[str, EncoderCost]:
-    """The costs of the frozen encoders of these systems, by hash: with the same weights, of one machine and text.
+def costs_of(
+    systems: pd.DataFrame, costs: Iterable[EncoderCost]
+) -> dict[str, EncoderCost]:
+    """The costs of the frozen encoders of these systems, by hash: with the same
+    weights, of one machine and text.
 
     Of several machines the one that has most of the systems.
     """
     keys = {
-        row.hash: encoder_key(row.spec.settings, row.spec.contents) for row in rows_of(systems)
+        row.hash: encoder_key(row.spec.settings, row.spec.contents)
+        for row in rows_of(systems)
     }
     machines: dict[tuple[str, str], dict[str, EncoderCost]] = {}
     for cost in sorted(costs, key=lambda cost: cost.created):
@@ -77,4 +90,6 @@ def costs_of(systems: pd.DataFrame, costs: Iterable[EncoderCost]) -> dict[str, E
         for run_hash, its_key in keys.items():
             if its_key == key:
                 measured[run_hash] = cost
-    return max((measured for _, measured in sorted(machines.items())), key=len, default={})
+    return max(
+        (measured for _, measured in sorted(machines.items())), key=len, default={}
+    )

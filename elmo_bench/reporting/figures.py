@@ -1,4 +1,6 @@
-"""From axes to SVG and PNG. The same drawing gives the same bytes, whatever matplotlib's global settings are."""
+"""From axes to SVG and PNG. The same drawing gives the same bytes, whatever
+matplotlib's global settings are.
+"""
 
 import io
 import re
@@ -25,7 +27,9 @@ SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
 # Of encoders, in a page's dark mode others: blue, green, purple, red, violet, olive.
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")
 STATIC, NO_VECTORS = "#a96500", "#6f7780"
-NAMED = {  # colour and marker of every encoder that ships; variations of one encoder have its colour
+# colour and marker of every encoder that ships; variations of one encoder have its
+# colour
+NAMED = {
     "none": (NO_VECTORS, "v"),
     "glove": (STATIC, "s"),
     "fasttext": (STATIC, "p"),
@@ -51,13 +55,17 @@ _STYLE = Path(__file__).with_name("figures.mplstyle")
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure; `stem` names its files, `alt` describes it in words. It is drawn when a file of it is first needed."""
+    """A figure; `stem` names its files, `alt` describes it in words. It is drawn when a
+    file of it is first needed.
+    """
 
     stem: str
     title: str
     alt: str
-    paint: Callable[[Axes, bool], None]  # the axes, and whether the drawing is for a phone
-    message: str = field(default="", kw_only=True)  # its heading: what it shows, in a sentence
+    # the axes, and whether the drawing is for a phone
+    paint: Callable[[Axes, bool], None]
+    # its heading: what it shows, in a sentence
+    message: str = field(default="", kw_only=True)
     size: tuple[float, float] = field(kw_only=True)  # inches
     phone_size: tuple[float, float] | None = field(
         default=None, kw_only=True
@@ -122,7 +130,9 @@ _MAKERS: dict[str, MakeFigures] = {}
 
 
 def figure(layout: str) -> Callable[[MakeFigures], MakeFigures]:
-    """Make a function of systems, comparisons and an experiment the figures of this layout."""
+    """Make a function of systems, comparisons and an experiment the figures of this
+    layout.
+    """
 
     def register(function: MakeFigures) -> MakeFigures:
         _MAKERS[layout] = function
@@ -134,7 +144,9 @@ def figure(layout: str) -> Callable[[MakeFigures], MakeFigures]:
 def figures_of(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> list[Drawing]:
-    """The figures of an experiment; none if its layout, which has been imported, has none."""
+    """The figures of an experiment; none if its layout, which has been imported, has
+    none.
+    """
     make = _MAKERS.get(experiment.layout)
     return make(systems, comparisons, experiment) if make else []
 
@@ -145,7 +157,10 @@ def _numbered(svg: str) -> str:
     Their last bits, which are not printed, differ from one processor to another.
     """
     hashed = dict.fromkeys(re.findall(r'\bid="([A-Za-z]+)([0-9a-f]{10})"', svg))
-    names = {kind + digits: f"{kind}{number}" for number, (kind, digits) in enumerate(hashed, 1)}
+    names = {
+        kind + digits: f"{kind}{number}"
+        for number, (kind, digits) in enumerate(hashed, 1)
+    }
     return re.sub(
         r'(\bid="|#)([A-Za-z]+[0-9a-f]{10})\b',
         lambda id_: id_[1] + names.get(id_[2], id_[2]),
@@ -154,9 +169,14 @@ def _numbered(svg: str) -> str:
 
 
 def look(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker by name, the same in every figure: whatever other names are in it."""
+    """Colour and marker by name, the same in every figure: whatever other names are in
+    it.
+    """
     spare = [each for each in SPARE if each not in NAMED.values()]
-    return {name: NAMED.get(name) or spare[crc32(name.encode()) % len(spare)] for name in names}
+    return {
+        name: NAMED.get(name) or spare[crc32(name.encode()) % len(spare)]
+        for name in names
+    }
 
 
 def lanes(axes: Axes, names: Sequence[str]) -> None:

@@ -1,8 +1,10 @@
-"""Findings: claims that people write around numbers of the tables, so that no text can differ from the records.
+"""Findings: claims that people write around numbers of the tables, so that no text can
+differ from the records.
 
-`FINDINGS-<suite>.md` has the text. `findings_<suite>.py` in the same folder has a function for each finding, which
-asserts what the text claims and returns its numbers. docs/leaderboard.md describes both. The functions are code of
-whoever wrote the folder, so they run only if the user names that folder.
+`FINDINGS-<suite>.md` has the text. `findings_<suite>.py` in the same folder has a
+function for each finding, which asserts what the text claims and returns its numbers.
+docs/leaderboard.md describes both. The functions are code of whoever wrote the folder,
+so they run only if the user names that folder.
 """
 
 import re
@@ -21,7 +23,8 @@ from elmo_bench.reporting.tables import Table, checked_rows
 
 KEYS = ("claim", "figure", "runs")
 _LINK = re.compile(r"\[([^\[\]]*)\]\(#run-[^)]*\)")
-# The frames of tables, by their stems without the suite; only rows whose scores are checked.
+# The frames of tables, by their stems without the suite; only rows whose scores are
+# checked.
 Tables = Mapping[str, pd.DataFrame]
 Claim = Callable[[Tables], Mapping[str, str]]
 
@@ -45,14 +48,17 @@ class Findings:
     """The findings of a suite today."""
 
     shown: list[Finding] = field(default_factory=list)
-    waiting: dict[str, str] = field(default_factory=dict)  # by name: what makes the missing runs
+    # by name: what makes the missing runs
+    waiting: dict[str, str] = field(default_factory=dict)
     untrue: list[str] = field(
         default_factory=list
     )  # a line for each finding whose claim no longer holds
 
 
 def linked(text: str, anchor: str) -> str:
-    """A number of a finding, as Markdown with a link to the run at this address of the page."""
+    """A number of a finding, as Markdown with a link to the run at this address of the
+    page.
+    """
     return f"[{text}](#{anchor})"
 
 
@@ -62,9 +68,11 @@ def points(row: Any, column: str = "gain") -> str:
 
 
 def read_findings(folder: Path, suite: str, tables: Sequence[Table]) -> Findings:
-    """What the folder says of a suite; nothing if it has no text for it. Runs the claims.
+    """What the folder says of a suite; nothing if it has no text for it. Runs the
+    claims.
 
-    Raises UserError for a mistake in the text or in a claim, with the name of the finding.
+    Raises UserError for a mistake in the text or in a claim, with the name of the
+    finding.
     """
     path, code = folder / f"FINDINGS-{suite}.md", folder / f"findings_{suite}.py"
     result = Findings()
@@ -76,7 +84,8 @@ def read_findings(folder: Path, suite: str, tables: Sequence[Table]) -> Findings
         frames[stem] = table.frame[checked_rows(table.frame)]
     module = _module(code)
     text = "\n".join(line for _, line in read_lines(path))
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]  # what comes first is for writers
+    # what comes first is for writers
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
     for name, part in zip(parts[::2], parts[1::2], strict=True):
         keys, body = _keys_and_body(path, name, part)
         claim = _claim(module, code, keys["claim"])
@@ -94,7 +103,9 @@ def read_findings(folder: Path, suite: str, tables: Sequence[Table]) -> Findings
             ) from None
         else:
             figures = tuple(keys["figure"].split())
-            result.shown.append(Finding(name, figures, _filled(path, name, body, numbers)))
+            result.shown.append(
+                Finding(name, figures, _filled(path, name, body, numbers))
+            )
     return result
 
 
@@ -112,18 +123,23 @@ def _keys_and_body(path: Path, name: str, part: str) -> tuple[dict[str, str], st
 
 
 def _module(path: Path) -> ModuleType:
-    """The claims, by running the file. Python's cache of compiled files would lie beside it, so it is not used."""
+    """The claims, by running the file. Python's cache of compiled files would lie
+    beside it, so it is not used.
+    """
     if not path.is_file():
         raise UserError(
             f"{path}: no such file. It has the claims of the findings beside it: docs/leaderboard.md."
         )
     module = ModuleType(path.stem)
     try:
-        # optimize=0: `python -O` would leave out the asserts, and every claim would hold.
+        # optimize=0: `python -O` would leave out the asserts, and every claim would
+        # hold.
         code = compile(path.read_bytes(), str(path), "exec", optimize=0)
         exec(code, module.__dict__)
     except Exception as error:
-        raise UserError(f"{path}: {type(error).__name__}: {error}. Correct it.") from None
+        raise UserError(
+            f"{path}: {type(error).__name__}: {error}. Correct it."
+        ) from None
     return module
 
 
@@ -138,7 +154,9 @@ def _claim(module: ModuleType, code: Path, name: str) -> Claim:
 
 def _asserted(error: AssertionError) -> str:
     """The line of the assert that failed."""
-    return str(traceback.extract_tb(error.__traceback__)[-1].line).removeprefix("assert ")
+    return str(traceback.extract_tb(error.__traceback__)[-1].line).removeprefix(
+        "assert "
+    )
 
 
 def _filled(path: Path, name: str, body: str, numbers: Mapping[str, str]) -> str:

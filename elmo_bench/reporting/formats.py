@@ -1,4 +1,6 @@
-"""Formats of the columns that several tables have: words, numbers, mean ± sd, seeds, gains."""
+"""Formats of the columns that several tables have: words, numbers, mean ± sd, seeds,
+gains.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,7 +36,9 @@ def mean_and_sd(mean: float, sd: float | None) -> str:
 
 def words(heading: str, column: str, *, link: str = "anchor") -> Format:
     """A text as it is."""
-    return Format(heading, lambda line: present(line.get(column)) or "", {"": column}, link)
+    return Format(
+        heading, lambda line: present(line.get(column)) or "", {"": column}, link
+    )
 
 
 def number(
@@ -67,7 +71,8 @@ def spread(
 ) -> Format:
     """Mean ± sd of the columns `name`_mean and `name`_sd, and a mark.
 
-    prefix: the beginning of all of these columns, in a wide table. more: parts after mean, sd and n.
+    prefix: the beginning of all of these columns, in a wide table. more: parts after
+    mean, sd and n.
     """
 
     def text(line: Line) -> str:
@@ -89,8 +94,12 @@ def spread(
 
 
 def score(split: str, metric: str) -> Format:
-    """Mean ± sd of the main score on dev or test, with the mark of systems whose gains have no verdict."""
-    return spread(f"{split} {metric}", split, mark="mark", more={"converged": "converged"})
+    """Mean ± sd of the main score on dev or test, with the mark of systems whose gains
+    have no verdict.
+    """
+    return spread(
+        f"{split} {metric}", split, mark="mark", more={"converged": "converged"}
+    )
 
 
 def seeds() -> Format:
@@ -140,9 +149,11 @@ def gain(heading: str) -> Format:
 
 
 def gain_formats(over: str = BASELINE, *, split: str = "test") -> list[Format]:
-    """Gain, interval, verdict, adjusted p, relative error reduction, and what could be detected.
+    """Gain, interval, verdict, adjusted p, relative error reduction, and what could be
+    detected.
 
-    Also how many seeds each of the two has, where the numbers differ. over: empty if another column names it.
+    Also how many seeds each of the two has, where the numbers differ. over: empty if
+    another column names it.
     """
     before = "" if split == "test" else f"{split} "
     after = f" over {over}" if over else ""
@@ -175,7 +186,9 @@ def _verdict(line: Line) -> str:
 
 
 def shown_conclusion(line: Line) -> str:
-    """The conclusion; of a tie with few seeds also what could have been seen: half of the interval's width."""
+    """The conclusion; of a tie with few seeds also what could have been seen: half of
+    the interval's width.
+    """
     few = min(line["n_ours"], line["n_theirs"]) <= FEW_SEEDS
     if line["verdict"] == "tie" and few:
         return f"tie (± {(line['high'] - line['low']) / 2:.2f})"
@@ -199,7 +212,9 @@ def short_gain(line: Line, prefix: str = "") -> str:
 
 
 def judged(heading: str, *, prefix: str) -> Format:
-    """In a wide table, a test score with the verdict of its gain over the baseline; see `with_judgements`."""
+    """In a wide table, a test score with the verdict of its gain over the baseline; see
+    `with_judgements`.
+    """
     parts = {"verdict": "judgement"}
     return spread(
         heading,
@@ -212,7 +227,8 @@ def judged(heading: str, *, prefix: str) -> Format:
     )
 
 
-# The columns that `judged` reads: those that `wide` repeats for each encoder. A new one is named here, too.
+# The columns that `judged` reads: those that `wide` repeats for each encoder. A new one
+# is named here, too.
 JUDGED = (
     "test_mean",
     "test_sd",
@@ -226,7 +242,9 @@ JUDGED = (
 
 
 def with_judgements(systems: pd.DataFrame) -> pd.DataFrame:
-    """Systems with their comparison over the baseline (`with_gains`), and what `judged` shows of it."""
+    """Systems with their comparison over the baseline (`with_gains`), and what `judged`
+    shows of it.
+    """
     judgements, marks, hints = [], [], []
     for line in lines_of(systems):
         if present(line.get("gain")) is not None:
@@ -244,9 +262,11 @@ def with_judgements(systems: pd.DataFrame) -> pd.DataFrame:
 def paper_figures(
     systems: pd.DataFrame, paper: PaperFigures | None, keys: Sequence[str]
 ) -> tuple[pd.DataFrame, list[Format]]:
-    """The paper's figure of each system in a column that is headed with its data; no column without any.
+    """The paper's figure of each system in a column that is headed with its data; no
+    column without any.
 
-    keys: of each system, its variant in `paper`; empty for a system that the paper does not have.
+    keys: of each system, its variant in `paper`; empty for a system that the paper does
+    not have.
     """
     if paper is None:
         return systems, []

@@ -1,4 +1,6 @@
-"""Everything that a page shows, before it is rendered: from the runs to comparisons, and from both to tables."""
+"""Everything that a page shows, before it is rendered: from the runs to comparisons,
+and from both to tables.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +10,12 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting.all_runs import RUNS, all_runs, spent
-from elmo_bench.reporting.comparisons import ReadOutcomes, cached_outcomes, compare, ranks
+from elmo_bench.reporting.comparisons import (
+    ReadOutcomes,
+    cached_outcomes,
+    compare,
+    ranks,
+)
 from elmo_bench.reporting.figures import Drawing, figures_of
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
@@ -74,7 +81,9 @@ class Leaderboard:
 def leaderboard(
     runs: pd.DataFrame, *, command: str, costs: Sequence[EncoderCost] = ()
 ) -> Leaderboard:
-    """Compute every table that there are runs for. costs: of encoders, whose gains are shown against them."""
+    """Compute every table that there are runs for. costs: of encoders, whose gains are
+    shown against them.
+    """
     every = systems(shown(runs))
     suites, sections = [], []
     for _, of_suite in every.groupby("suite", sort=False):
@@ -82,7 +91,9 @@ def leaderboard(
         read = cached_outcomes()
         comparisons = compare(runs, _pairs(of_suite, chosen), read=read)
         suites.append(_suite(of_suite, chosen[MAIN], comparisons, costs))
-        sections.extend(_sections(of_suite, runs, chosen, comparisons, suites[-1], read=read))
+        sections.extend(
+            _sections(of_suite, runs, chosen, comparisons, suites[-1], read=read)
+        )
     columns = ("name", "title", "headline", "picture", "table1", "encoders", "scores")
     return Leaderboard(
         command,
@@ -94,19 +105,25 @@ def leaderboard(
 
 
 def _chosen(of_suite: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """By experiment that has tables, in the order of the page, the systems that they show."""
+    """By experiment that has tables, in the order of the page, the systems that they
+    show.
+    """
     chosen = {}
     for experiment in map(Experiment.load, experiments()):
         if experiment.caption:
             select = layout_of(experiment).select
-            chosen[experiment.name] = select(candidates(of_suite, experiment), experiment)
+            chosen[experiment.name] = select(
+                candidates(of_suite, experiment), experiment
+            )
     return chosen
 
 
 def _pairs(of_suite: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What is tested, with `purpose`: an experiment, the ranks of encoders, or the tables of all runs.
+    """What is tested, with `purpose`: an experiment, the ranks of encoders, or the
+    tables of all runs.
 
-    Tests of one experiment are a family, and so are those of a table of all runs that table 1 does not make.
+    Tests of one experiment are a family, and so are those of a table of all runs that
+    table 1 does not make.
     """
     pairs = []
     for name, selected in chosen.items():
@@ -123,7 +140,11 @@ def _pairs(of_suite: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.Dat
     tested = over_baseline(primary).ours
     others = baseline_pairs(of_suite)
     others = others[~others.ours.isin(tested)]
-    pairs.append(others.assign(purpose=RUNS, split="test", family=others.ours.map(of_suite.basis)))
+    pairs.append(
+        others.assign(
+            purpose=RUNS, split="test", family=others.ours.map(of_suite.basis)
+        )
+    )
     return pd.concat(pairs, ignore_index=True)
 
 
@@ -133,7 +154,9 @@ def _suite(
     comparisons: pd.DataFrame,
     costs: Sequence[EncoderCost],
 ) -> dict[str, Any]:
-    """What the page begins with: what the main experiment shows, table 1, and the encoders with their scores."""
+    """What the page begins with: what the main experiment shows, table 1, and the
+    encoders with their scores.
+    """
     main = Experiment.load(MAIN)
     primary = comparisons[comparisons.purpose == MAIN]
     # All that the headline and the picture may show.
@@ -168,9 +191,11 @@ def _sections(
     *,
     read: ReadOutcomes,
 ) -> list[dict[str, Any]]:
-    """The encoders, a section for each experiment that has enough runs, worth against cost, slices of test, all runs.
+    """The encoders, a section for each experiment that has enough runs, worth against
+    cost, slices of test, all runs.
 
-    An experiment shows the systems of the newest training protocol that it has; `All runs` has the others too.
+    An experiment shows the systems of the newest training protocol that it has; `All
+    runs` has the others too.
     """
     main = Experiment.load(MAIN)
     newest = candidates(of_suite, main)
@@ -183,7 +208,9 @@ def _sections(
     of_worth = worth(ranked[ranked.checked], _checked(primary), cards)
     sections.append(_section("worth", TITLE, newest, *of_worth))
     latest = of_newest_protocol(of_suite, of_suite)
-    sections.append(_section("slices", "Slices of test", latest, slices(latest, runs, read)))
+    sections.append(
+        _section("slices", "Slices of test", latest, slices(latest, runs, read))
+    )
     groups = of_suite.groupby("basis", sort=False)
     tables = [all_runs(group, runs, comparisons) for _, group in groups]
     sections.append(_section("runs", "All runs", of_suite, tables))
@@ -202,9 +229,11 @@ def _section(
     command: str = "",
     spent: str = "",
 ) -> dict[str, Any]:
-    """A row of `Leaderboard.sections`. in_section: systems, whose training protocols it names.
+    """A row of `Leaderboard.sections`. in_section: systems, whose training protocols it
+    names.
 
-    name: its address on the page. about: empty if words.j2 has it. command: makes its runs, which took `spent`.
+    name: its address on the page. about: empty if words.j2 has it. command: makes its
+    runs, which took `spent`.
     """
     protocols = sorted(set(in_section.protocol))
     word = "protocol" if len(protocols) == 1 else "protocols"

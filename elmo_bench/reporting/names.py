@@ -1,4 +1,6 @@
-"""What tables call a task, an encoder and an amount of training data. Imports no pandas."""
+"""What tables call a task, an encoder and an amount of training data. Imports no
+pandas.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -23,12 +25,16 @@ NOT_CONVERGED = (
 
 
 def is_checked(task: str) -> bool:
-    """Whether the task is installed, so that its records were checked when they were read."""
+    """Whether the task is installed, so that its records were checked when they were
+    read.
+    """
     return metric_of(task) is not None
 
 
 def task_report(task: str) -> dict[str, Any]:
-    """The `report` node of a task's yaml; empty without one. Nothing of it enters a run."""
+    """The `report` node of a task's yaml; empty without one. Nothing of it enters a
+    run.
+    """
     return task_yaml(task).get("report", {})
 
 
@@ -48,12 +54,16 @@ def data_name(task: str, suite: str) -> str:
 
 
 def is_probe(task: str) -> bool:
-    """Whether only experiments that sweep this task show it, so that no table mixes it with other tasks."""
+    """Whether only experiments that sweep this task show it, so that no table mixes it
+    with other tasks.
+    """
     return bool(task_report(task).get("probe", False))
 
 
 def beside_the_papers(task: str, suite: str, text: str) -> str:
-    """Something of the paper, with a remark if the data of this suite is not the paper's."""
+    """Something of the paper, with a remark if the data of this suite is not the
+    paper's.
+    """
     if suite == "paper":
         return text
     remark = task_report(task).get("same", {}).get(suite, "other data")
@@ -70,7 +80,9 @@ def in_paper_order(tasks: Iterable[str]) -> list[str]:
 
 
 def amount_in_words(fraction: Mapping[str, str]) -> str:
-    """Such as `30 % of the training data`, for options that take a fraction of it; empty for all of it."""
+    """Such as `30 % of the training data`, for options that take a fraction of it;
+    empty for all of it.
+    """
     return ", ".join(_amount(option, value) for option, value in fraction.items())
 
 
@@ -94,7 +106,8 @@ def counted(count: int, what: str = "run") -> str:
 
 
 def distinct_name(encoder: str, source: str | None, sources: Collection[str]) -> str:
-    """The name of an encoder that was read from `source`, where runs of this name have several `sources`.
+    """The name of an encoder that was read from `source`, where runs of this name have
+    several `sources`.
 
     It is the shortest end of the path that no other source has.
     """

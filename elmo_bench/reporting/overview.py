@@ -1,4 +1,6 @@
-"""Encoders on a suite: what each is, its rank over tasks, gains and cost; a table of all, and worth against cost."""
+"""Encoders on a suite: what each is, its rank over tasks, gains and cost; a table of
+all, and worth against cost.
+"""
 
 import re
 from collections.abc import Iterable
@@ -47,16 +49,22 @@ def compared(systems: pd.DataFrame) -> pd.DataFrame:
     return systems[systems.groupby("basis").hash.transform("size") > 1]
 
 
-def rank_pairs(systems: pd.DataFrame, comparisons: pd.DataFrame, main: Experiment) -> pd.DataFrame:
-    """What is tested for the ranks: every pair of the encoders that are converged on all ranked tasks, on each task.
+def rank_pairs(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, main: Experiment
+) -> pd.DataFrame:
+    """What is tested for the ranks: every pair of the encoders that are converged on
+    all ranked tasks, on each task.
 
-    These are the tasks with a converged run of the encoder that the page is about or, without one, all.
+    These are the tasks with a converged run of the encoder that the page is about or,
+    without one, all.
     """
     if systems.empty:
         return pairs_of([], "task", "our_name", "their_name")
     first = _first_groups(systems)
     converged = first[first["mark"] == ""]
-    tasks = set(converged[converged.name == leading(main, comparisons)].task) or set(first.task)
+    tasks = set(converged[converged.name == leading(main, comparisons)].task) or set(
+        first.task
+    )
     ranked = converged[converged.task.isin(tasks)]
     counts = ranked.groupby("name").task.nunique()
     everywhere = counts[counts == len(tasks)].index
@@ -77,9 +85,11 @@ def encoders(
 ) -> pd.DataFrame:
     """A row for each encoder, best mean rank first, then those without a rank.
 
-    Columns: `name`; `about`, what it is, in a sentence (empty if its yaml does not say so); `card`, its model card, a
-    path in the repository (empty if none ships); `anchor`, its address on a page; mean, low and high of its rank;
-    `cost`, the measurement, if there is one of every system of it; and the columns of `cost_columns`.
+    Columns: `name`; `about`, what it is, in a sentence (empty if its yaml does not say
+    so); `card`, its model card, a path in the repository (empty if none ships);
+    `anchor`, its address on a page; mean, low and high of its rank; `cost`, the
+    measurement, if there is one of every system of it; and the columns of
+    `cost_columns`.
     """
     measured = costs_of(systems, costs)
     rows = []
@@ -99,9 +109,9 @@ def encoders(
     if table.empty:
         return table
     table["_position"] = table.name.map(main.position)
-    table = table.sort_values(["mean", "low", "high", "_position"], ignore_index=True).drop(
-        columns="_position"
-    )
+    table = table.sort_values(
+        ["mean", "low", "high", "_position"], ignore_index=True
+    ).drop(columns="_position")
     return pd.concat([table, cost_columns(table.cost.tolist())], axis=1)
 
 
@@ -110,8 +120,12 @@ def with_verdicts(systems: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFr
     return with_judgements(with_gains(systems, over_baseline(comparisons)))
 
 
-def overview(systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.DataFrame) -> Table:
-    """Encoders by tasks: test scores with their verdicts over the baseline, mean ranks, and speed; then chance."""
+def overview(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.DataFrame
+) -> Table:
+    """Encoders by tasks: test scores with their verdicts over the baseline, mean ranks,
+    and speed; then chance.
+    """
     suite = systems.suite.iloc[0]
     groups = _groups_by_breadth(systems, list(encoders.name))
     scores = wide(with_verdicts(systems, comparisons), "name", "heading", JUDGED)
@@ -123,7 +137,9 @@ def overview(systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.Data
     )
     guessed = groups[groups.chance.notna()]
     if len(guessed):
-        chances = {f"{group.heading} chance": group.chance for group in rows_of(guessed)}
+        chances = {
+            f"{group.heading} chance": group.chance for group in rows_of(guessed)
+        }
         line = pd.DataFrame([{"name": "chance", **chances}], dtype=object)
         frame = pd.concat([frame, line], ignore_index=True)
     formats = [
@@ -134,14 +150,17 @@ def overview(systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.Data
     formats.append(rate(SPEED))
     notes = _ranking_note(systems, groups, encoders)
     if len(guessed):
-        answers = [f"{group.task_title}: {group.chance_of}" for group in rows_of(guessed)]
+        answers = [
+            f"{group.task_title}: {group.chance_of}" for group in rows_of(guessed)
+        ]
         notes.append(f"chance: {'; '.join(answers)}.")
     title = f"Encoders by tasks, suite {suite}: test scores"
     return make_table(f"{suite}-encoders", title, frame, formats, notes=notes)
 
 
 def _groups_by_breadth(systems: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """A row for each group, those of the encoder with most tasks first; and what chance scores there.
+    """A row for each group, those of the encoder with most tasks first; and what chance
+    scores there.
 
     names: of the encoders, in order.
     """
@@ -149,7 +168,9 @@ def _groups_by_breadth(systems: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     table = systems.assign(
         _breadth=-systems.name.map(breadth), _position=systems.name.map(names.index)
     )
-    table = table.sort_values(["_breadth", "_position"], kind="stable").drop_duplicates("basis")
+    table = table.sort_values(["_breadth", "_position"], kind="stable").drop_duplicates(
+        "basis"
+    )
     chances = [chance_of(row) for row in rows_of(table)]
     return table.assign(
         task_title=[task_title(task) for task in table.task],
@@ -161,7 +182,8 @@ def _groups_by_breadth(systems: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 def chance_of(system: Any) -> tuple[float | None, str]:
     """The test score without reading, and what it is of; None if it is not known.
 
-    By the task's `report.chance`, else of the most frequent gold label, else 0 of a figure that no answer gets.
+    By the task's `report.chance`, else of the most frequent gold label, else 0 of a
+    figure that no answer gets.
     """
     report = task_report(system.task)
     if "chance" in report:
@@ -192,7 +214,9 @@ def _judged_or_chance(heading: str) -> Format:
         return score.text(line) or chance.text(line)
 
     parts = {**score.parts, **chance.parts}
-    return Format(heading, text, parts, score.link, hint=score.hint, verdict=score.verdict)
+    return Format(
+        heading, text, parts, score.link, hint=score.hint, verdict=score.verdict
+    )
 
 
 def _ranking_note(
@@ -211,16 +235,24 @@ def _ranking_note(
 
 
 def about(spec: RunSpec) -> str:
-    """The sentence after the command at the top of the encoder's yaml; of one that has no yaml, of its kind's."""
+    """The sentence after the command at the top of the encoder's yaml; of one that has
+    no yaml, of its kind's.
+    """
     kind = str(spec.settings.get("encoder.contextual.kind"))
-    path = config_file("encoder", spec.encoder if spec.encoder in choices("encoder") else kind)
+    path = config_file(
+        "encoder", spec.encoder if spec.encoder in choices("encoder") else kind
+    )
     text = re.sub(r"\n# ", " ", path.read_text(encoding="utf-8"))
-    sentence = re.search(r"elmo-bench run encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text)
+    sentence = re.search(
+        r"elmo-bench run encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text
+    )
     return f"{sentence[1][0].upper()}{sentence[1][1:]}." if sentence else ""
 
 
 def card(spec: RunSpec) -> str:
-    """The card of its weights, or of its static vectors: a path in the repository; empty if none ships."""
+    """The card of its weights, or of its static vectors: a path in the repository;
+    empty if none ships.
+    """
     settings = spec.settings
     kind = settings.get("encoder.contextual.kind", settings["encoder.words"])
     options = {

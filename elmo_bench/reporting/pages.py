@@ -1,6 +1,8 @@
-"""The two pages, from one content: README.md, and an index.html that loads nothing from elsewhere.
+"""The two pages, from one content: README.md, and an index.html that loads nothing from
+elsewhere.
 
-Text from records may come from strangers. HTML is escaped by the template, Markdown by `literal`.
+Text from records may come from strangers. HTML is escaped by the template, Markdown by
+`literal`.
 """
 
 import os
@@ -38,8 +40,10 @@ from elmo_bench.reporting.tables import Table, present
 from elmo_bench.spec.describe import command_of
 
 FOLDER = Path(__file__).parent / "page"
-CLOSED = 200  # with more runs than this, what the entry of a run holds is text until it is opened
-# Colours that differ in dark mode, as variables of the page's style: four by name, an encoder's by its value.
+# with more runs than this, what the entry of a run holds is text until it is opened
+CLOSED = 200
+# Colours that differ in dark mode, as variables of the page's style: four by name, an
+# encoder's by its value.
 _COLOURS = {colour: f"c{colour[1:]}" for colour, _ in NAMED.values()}
 _COLOURS |= {SURFACE: "surface", INK: "ink", FAINT: "faint", GRID: "line"}
 
@@ -70,9 +74,11 @@ def literal(text: str) -> str:
 def html_page(
     board: Leaderboard, findings: Mapping[str, Findings], *, ledger: Path, out: Path
 ) -> Iterator[str]:
-    """The page in pieces, to be written to the folder `out`, with links to the records in `ledger`.
+    """The page in pieces, to be written to the folder `out`, with links to the records
+    in `ledger`.
 
-    The same ledger, findings and command give the same text. Of thousands of runs it is many megabytes.
+    The same ledger, findings and command give the same text. Of thousands of runs it is
+    many megabytes.
     """
     systems = board.systems
     in_tables = set(chain(*(table.anchors(table.shown) for table in board.tables)))
@@ -131,8 +137,12 @@ def _content(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, 
     return {
         "board": board,
         "suites": suites,
-        "sections": {suite["name"]: _sections(board, suite["name"]) for suite in suites},
-        "findings": {suite["name"]: findings.get(suite["name"], Findings()) for suite in suites},
+        "sections": {
+            suite["name"]: _sections(board, suite["name"]) for suite in suites
+        },
+        "findings": {
+            suite["name"]: findings.get(suite["name"], Findings()) for suite in suites
+        },
         "data": {suite: data_lines(group) for suite, group in whole.groupby("suite")},
         "encoders": {suite["name"]: _encoders(suite) for suite in suites},
         "machines": machines(shown),
@@ -147,12 +157,16 @@ def _sections(board: Leaderboard, suite: str) -> list[dict[str, Any]]:
 
 
 def _moved(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, str]:
-    """The figures that a finding shows, and which does: each is drawn once, and pictures are at the top."""
+    """The figures that a finding shows, and which does: each is drawn once, and
+    pictures are at the top.
+    """
     pictures = {picture.stem for picture in board.suites.picture.dropna()}
     moved = {}
     for of_suite in findings.values():
         for finding in of_suite.shown:
-            moved.update({stem: finding.name for stem in finding.figures if stem not in pictures})
+            moved.update(
+                {stem: finding.name for stem in finding.figures if stem not in pictures}
+            )
     return moved
 
 
@@ -171,7 +185,10 @@ def _encoders(suite: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _score(line: Mapping[str, Any]) -> dict[str, Any]:
     """The test score of a system, and its gain over the baseline, if it has one."""
-    score = {key: line[key] for key in ("title", "anchor", "checked", "verdict", "conclusion")}
+    score = {
+        key: line[key]
+        for key in ("title", "anchor", "checked", "verdict", "conclusion")
+    }
     score["over"], score["mark"] = BASELINE, MARKS.get(line["verdict"], "")
     score["text"] = mean_and_sd(line["test_mean"], line["test_sd"])
     gain = present(line["gain"])
@@ -214,7 +231,9 @@ def _facts(system: Any) -> dict[str, str]:
         "best epoch": ", ".join(dict.fromkeys(system.seed_epochs)),
         "converged": f"{system.converged} of {system.n} seeds, protocol {system.protocol}",
         "cost": f"{system.work_minutes:.1f} minutes, {system.peak_memory_mib:,.0f} MiB, a run",
-        "made": ", ".join([system.created[:10], system.cpu, system.device, system.precision]),
+        "made": ", ".join(
+            [system.created[:10], system.cpu, system.device, system.precision]
+        ),
     }
 
 
@@ -222,7 +241,9 @@ def data_lines(systems: pd.DataFrame) -> list[str]:
     """What the systems of each group were trained and scored on."""
     lines = []
     for group in rows_of(systems.drop_duplicates("basis")):
-        counts = f"{group.train:,} train, {group.dev_items:,} dev, {group.test_items:,} test"
+        counts = (
+            f"{group.train:,} train, {group.dev_items:,} dev, {group.test_items:,} test"
+        )
         facts = [data_name(group.task, group.suite), counts, f"size {group.size}"]
         facts += [f"version {group.version}", f"digest {group.data}"]
         line = f"{group.title} ({group.group_name}): {'; '.join(fact for fact in facts if fact)}."
@@ -238,7 +259,9 @@ def machines(runs: pd.DataFrame) -> list[str]:
         minutes.setdefault(_machine(run), []).append(run.work_minutes)
     lines = []
     for place, of_place in sorted(minutes.items()):
-        lines.append(f"{place}: {counted(len(of_place))}, {sum(of_place) / 60:.1f} hours")
+        lines.append(
+            f"{place}: {counted(len(of_place))}, {sum(of_place) / 60:.1f} hours"
+        )
     if len(lines) < 2:
         return lines
     return [
@@ -261,20 +284,28 @@ def _machine(run: Any) -> str:
 
 
 def superseded(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    """(path of the old runs, what replaced them and why: the settings and contents that differ)."""
+    """(path of the old runs, what replaced them and why: the settings and contents that
+    differ).
+    """
     lines = []
     specs = dict(zip(runs.hash, runs.spec, strict=True))
-    old = runs[~runs.current].sort_values(["suite", "task", "run_label", "hash", "seed"])
+    old = runs[~runs.current].sort_values(
+        ["suite", "task", "run_label", "hash", "seed"]
+    )
     for run_hash, of_hash in old.groupby("hash", sort=False):
         run = of_hash.iloc[0]
         before, after = _settings(run.spec), _settings(specs[run.replaced_by])
         changed = sorted(
-            key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+            key
+            for key in before.keys() | after.keys()
+            if before.get(key) != after.get(key)
         )
         word = "seed" if len(of_hash) == 1 else "seeds"
         seeds = f"{word} {', '.join(map(str, of_hash.seed))}"
         path = "/".join([run.suite, run.task, run.spec.encoder, str(run_hash)])
-        lines.append((path, f"({seeds}) by {run.replaced_by}; changed: {', '.join(changed)}"))
+        lines.append(
+            (path, f"({seeds}) by {run.replaced_by}; changed: {', '.join(changed)}")
+        )
     return lines
 
 
@@ -284,7 +315,11 @@ def _settings(spec: Any) -> dict[str, Any]:
 
 def inline(figure: Drawing, *, phone: bool = False) -> str:
     """The drawing as an element of a page; a text beside it is read instead of it."""
-    svg, stem = (figure.phone_svg, f"{figure.stem}-phone") if phone else (figure.svg, figure.stem)
+    svg, stem = (
+        (figure.phone_svg, f"{figure.stem}-phone")
+        if phone
+        else (figure.svg, figure.stem)
+    )
     svg = svg[svg.index("<svg") :]
     svg = re.sub(
         r"<metadata>.*?</metadata>|<title>.*?</title>|<style.*?</style>",
@@ -296,7 +331,9 @@ def inline(figure: Drawing, *, phone: bool = False) -> str:
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{stem}-", svg)
     svg = re.sub(r"#[0-9a-f]{6}\b", _as_variable, svg)
     svg = re.sub(r"font-family: [^;\"]+;? ?", "", svg)
-    return re.sub(r"\n\s*", "\n", svg.replace("<svg", '<svg aria-hidden="true"', 1)).strip()
+    return re.sub(
+        r"\n\s*", "\n", svg.replace("<svg", '<svg aria-hidden="true"', 1)
+    ).strip()
 
 
 def _as_variable(colour: re.Match[str]) -> str:

@@ -20,12 +20,15 @@ CONTEXTUAL = (
 
 
 def pairs_of(rows: Sequence[tuple[Any, ...]], *more: str) -> pd.DataFrame:
-    """Pairs for `compare`: each row has two hashes, and a value for each column of `more`."""
+    """Pairs for `compare`: each row has two hashes, and a value for each column of
+    `more`.
+    """
     return pd.DataFrame(list(rows), columns=["ours", "theirs", *more], dtype=object)
 
 
 def baseline_pairs(systems: pd.DataFrame) -> pd.DataFrame:
-    """Each system with its baseline: on the same basis, with the same changes as far as they concern it.
+    """Each system with its baseline: on the same basis, with the same changes as far as
+    they concern it.
 
     The baseline itself, and a system without one, are in no pair.
     """
@@ -37,7 +40,9 @@ def baseline_pairs(systems: pd.DataFrame) -> pd.DataFrame:
     pairs = []
     for run_hash, basis, spec in rows:
         same = frozenset(
-            (key, value) for key, value in spec.changes.items() if not key.startswith(CONTEXTUAL)
+            (key, value)
+            for key, value in spec.changes.items()
+            if not key.startswith(CONTEXTUAL)
         )
         baseline = baselines.get((basis, same))
         if baseline is not None and spec.encoder != BASELINE:
@@ -46,7 +51,9 @@ def baseline_pairs(systems: pd.DataFrame) -> pd.DataFrame:
 
 
 def all_pairs(systems: pd.DataFrame, names: str = "encoder_label") -> pd.DataFrame:
-    """Every pair of the systems of a task, for `ranks`; `names` is the column that says which encoder each is."""
+    """Every pair of the systems of a task, for `ranks`; `names` is the column that says
+    which encoder each is.
+    """
     pairs = []
     for task, group in systems.groupby("task", sort=False):
         named = zip(group.hash, group[names], strict=True)

@@ -1,4 +1,6 @@
-"""The headline of a page, and its picture: an encoder's gains with their parts, and the error reduction."""
+"""The headline of a page, and its picture: an encoder's gains with their parts, and the
+error reduction.
+"""
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
@@ -24,16 +26,23 @@ POINTS = {"textcoords": "offset points"}
 Gain = Mapping[str, Any]  # a system with its comparison, as a line of a frame
 
 
-def gains_of(systems: pd.DataFrame, comparisons: pd.DataFrame, pair: Pair) -> pd.DataFrame:
-    """The systems of the first encoder of a pair that are compared with the second, in the order of tasks."""
+def gains_of(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, pair: Pair
+) -> pd.DataFrame:
+    """The systems of the first encoder of a pair that are compared with the second, in
+    the order of tasks.
+    """
     ours, theirs = pair
-    tests = comparisons[(comparisons.our_name == ours) & (comparisons.their_name == theirs)]
+    tests = comparisons[
+        (comparisons.our_name == ours) & (comparisons.their_name == theirs)
+    ]
     table = with_gains(systems[systems.name == ours], tests)
     return table[table.gain.notna()]
 
 
 def headline(name: str, gains: pd.DataFrame) -> str:
-    """What the gains of an encoder show, in one sentence; a question if none was tested.
+    """What the gains of an encoder show, in one sentence; a question if none was
+    tested.
 
     gains: by task, with the columns of `gains_of`.
     """
@@ -58,9 +67,13 @@ def headline(name: str, gains: pd.DataFrame) -> str:
     if len(ties):
         where, what = _listed(list(ties.label), len(tested)), "no difference was shown"
         clauses.append(
-            f"on {where} {what}" if clauses else f"{what} between {prose} and {OVER} on {where}"
+            f"on {where} {what}"
+            if clauses
+            else f"{what} between {prose} and {OVER} on {where}"
         )
-    sentence = f"{'; '.join(clauses)}." if clauses else f"what is {prose} worth over {OVER}?"
+    sentence = (
+        f"{'; '.join(clauses)}." if clauses else f"what is {prose} worth over {OVER}?"
+    )
     if sentence.startswith(f"{name} "):
         return sentence
     return f"{sentence[0].upper()}{sentence[1:]}"
@@ -82,10 +95,12 @@ def _listed(names: Sequence[str], count: int) -> str:
 def picture(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> Drawing | None:
-    """Gains of one encoder with intervals, split into word vector and context; beside them the error reduction.
+    """Gains of one encoder with intervals, split into word vector and context; beside
+    them the error reduction.
 
-    A line a task; None without a converged gain. Gains that are not converged are in the table alone: a head that
-    learned nothing would stretch the axis, and says nothing about an encoder.
+    A line a task; None without a converged gain. Gains that are not converged are in
+    the table alone: a head that learned nothing would stretch the axis, and says
+    nothing about an encoder.
     """
     name = leading(experiment, comparisons)
     whole, *between = parts(experiment, name).values()
@@ -93,7 +108,9 @@ def picture(
     drawn = gains[gains.both_converged.eq(True)]
     if drawn.empty:
         return None
-    halves = [gains_of(systems, comparisons, pair).set_index("basis") for pair in between]
+    halves = [
+        gains_of(systems, comparisons, pair).set_index("basis") for pair in between
+    ]
     lanes_ = [_Lane(line, halves, experiment, name) for line in lines_of(drawn)]
     absent = ", ".join(gains[~gains.both_converged.eq(True)].title)
     left_out = f"not drawn, since not converged: {absent}" if absent else ""
@@ -122,7 +139,9 @@ def picture(
 
 
 class _Lane:
-    """A task: the gain, its parts (none if one is missing), and the paper's error reduction."""
+    """A task: the gain, its parts (none if one is missing), and the paper's error
+    reduction.
+    """
 
     def __init__(
         self,
@@ -136,7 +155,9 @@ class _Lane:
         self.gain = gain
         self.halves = [half.loc[basis].to_dict() for half in halves] if split else []
         self.papers_share = (
-            papers_reduction(experiment, gain["task"]) if name == experiment.encoder else None
+            papers_reduction(experiment, gain["task"])
+            if name == experiment.encoder
+            else None
         )
 
 
@@ -188,13 +209,19 @@ def _paint(
         half.spines["left"].set_visible(False)
 
 
-def _bars(axes: Axes, at: int, lane: _Lane, colour: str, *, word: str, unsplit: str) -> None:
-    """A gain's parts in one lane, or in two if one of them is a loss; below them the gain with its interval."""
+def _bars(
+    axes: Axes, at: int, lane: _Lane, colour: str, *, word: str, unsplit: str
+) -> None:
+    """A gain's parts in one lane, or in two if one of them is a loss; below them the
+    gain with its interval.
+    """
     gain, halves = lane.gain, lane.halves
     mean = gain["gain"]
     apart = 0.1 if halves and halves[0]["gain"] * halves[1]["gain"] < 0 else 0.0
     start, below = 0.0, at + 0.3
-    for y, half, alpha in zip((at - apart, at + apart), halves, (0.4, 1.0), strict=False):
+    for y, half, alpha in zip(
+        (at - apart, at + apart), halves, (0.4, 1.0), strict=False
+    ):
         axes.barh(
             y,
             half["gain"],
@@ -210,7 +237,9 @@ def _bars(axes: Axes, at: int, lane: _Lane, colour: str, *, word: str, unsplit: 
     low, high = (gain["low"], gain["high"]) if tested else (mean, mean)
     axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
     axes.plot(mean, below, "d", color=INK, markersize=6)
-    texts = [_half(half, name) for half, name in zip(halves, (word, "context"), strict=False)]
+    texts = [
+        _half(half, name) for half, name in zip(halves, (word, "context"), strict=False)
+    ]
     style: Any = {**POINTS, "va": "center"}
     end = max(0, mean, *(half["gain"] for half in halves[:1]))
     axes.annotate(", ".join(texts) or unsplit, (end, at), (9, 0), **style)
@@ -224,8 +253,12 @@ def _half(half: Gain, name: str) -> str:
 
 
 def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None:
-    """A mark with its name: ours a dot with the name above, the paper's a tick with the name below."""
-    marker, size, side, up = ("o", 9, "bottom", 10) if name == "ours" else ("|", 16, "top", -10)
+    """A mark with its name: ours a dot with the name above, the paper's a tick with the
+    name below.
+    """
+    marker, size, side, up = (
+        ("o", 9, "bottom", 10) if name == "ours" else ("|", 16, "top", -10)
+    )
     axes.plot(share, at, marker, color=colour, markersize=size, markeredgewidth=2.4)
     style: Any = {**POINTS, "ha": "center", "va": side, "color": colour}
     axes.annotate(f"{name} {share:.1f}", (share, at), (0, up), **style)

@@ -1,4 +1,5 @@
-"""The published runs: what `report` writes of a ledger, and whether a run reproduces its published row.
+"""The published runs: what `report` writes of a ledger, and whether a run reproduces
+its published row.
 
 Importing this imports no pandas and no torch.
 """
@@ -39,8 +40,12 @@ class Published(NamedTuple):
     ]  # by seed: test and dev score, and the processor (or GPU) of its run
 
 
-def published_rows(runs: "pd.DataFrame", systems: "pd.DataFrame") -> list[dict[str, Any]]:
-    """What is published of the systems of a report, as JSON: those whose scores are checked."""
+def published_rows(
+    runs: "pd.DataFrame", systems: "pd.DataFrame"
+) -> list[dict[str, Any]]:
+    """What is published of the systems of a report, as JSON: those whose scores are
+    checked.
+    """
     ours = systems[(systems.suite == SUITE) & systems.checked].sort_values(
         ["task", "test_mean", "run_label", "hash"], ascending=[True, False, True, True]
     )
@@ -78,7 +83,9 @@ def processor(environment: Environment) -> str:
 
 @cache
 def published(path: Path | None = None) -> dict[str, Published]:
-    """Every published run, by hash; none in a checkout without the file. path: of a file but the package's own."""
+    """Every published run, by hash; none in a checkout without the file. path: of a
+    file but the package's own.
+    """
     path = path or FILE
     if not path.exists():
         return {}
@@ -86,19 +93,18 @@ def published(path: Path | None = None) -> dict[str, Published]:
 
 
 def verdict(score: float, seed: int, processor: str, row: Published) -> str:
-    """Whether a test score of the same hash reproduces the published run, and else by how much not; in words.
+    """Whether a test score of the same hash reproduces the published run, and else by
+    how much not; in words.
 
-    On the same kind of processor a seed reproduces its own score, but for the order of sums. Elsewhere, or with another
-    seed, a score is one more draw.
+    On the same kind of processor a seed reproduces its own score, but for the order of
+    sums. Elsewhere, or with another seed, a score is one more draw.
     """
     own = row.seeds.get(str(seed))
     if own and own["processor"] == processor:
         off, most = abs(score - own["test"]), NEAR
         where = f"the published {own['test']:.2f} of seed {seed} on the same processor"
     elif row.sd is None:
-        return (
-            f"not comparable: published {row.mean:.2f} for one seed on another processor or seed"
-        )
+        return f"not comparable: published {row.mean:.2f} for one seed on another processor or seed"
     else:
         off, most = abs(score - row.mean), max(NEAR, DEVIATIONS * row.sd)
         where = f"the published mean {row.mean:.2f}; up to {most:.2f} counts"

@@ -21,7 +21,9 @@ def left_out(runs: pd.DataFrame) -> list[str]:
 
 
 def remarks(runs: pd.DataFrame) -> list[str]:
-    """Lines on runs that do not compare: on another file of the same name, and by other code."""
+    """Lines on runs that do not compare: on another file of the same name, and by other
+    code.
+    """
     data_of = dict(zip(runs.hash, runs.data, strict=True))
     lines = set()
     for run in rows_of(runs[~runs.current]):
@@ -34,14 +36,20 @@ def remarks(runs: pd.DataFrame) -> list[str]:
 
 
 def mixed_code(runs: pd.DataFrame) -> list[str]:
-    """A line for each run, and for each task of comparable runs, that different code in an included folder made."""
+    """A line for each run, and for each task of comparable runs, that different code in
+    an included folder made.
+    """
     digests: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for run in rows_of(runs):
         code = run.environment.code
         if "task" in code:
-            digests[run.basis, "task", f"{run.task} on suite {run.suite}"].add(code["task"])
+            digests[run.basis, "task", f"{run.task} on suite {run.suite}"].add(
+                code["task"]
+            )
         if "encoder" in code:
-            digests[run.hash, "encoder", f"{run.task} {run.run_label}"].add(code["encoder"])
+            digests[run.hash, "encoder", f"{run.task} {run.run_label}"].add(
+                code["encoder"]
+            )
     return [
         f"{name}: the code of the {part} changed between these runs, so their scores do not compare. "
         "Make the older ones again: overwrite=true."

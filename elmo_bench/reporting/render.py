@@ -1,4 +1,6 @@
-"""The leaderboard as files: both pages, tables/ as CSV and LaTeX, figures/ as SVG and PNG; and parts of a README."""
+"""The leaderboard as files: both pages, tables/ as CSV and LaTeX, figures/ as SVG and
+PNG; and parts of a README.
+"""
 
 import json
 import os
@@ -28,7 +30,8 @@ MINUTES, MINUTES_END = (
     "<!-- minutes: make report writes them -->",
     "<!-- /minutes -->",
 )  # a run's, by task
-# The page names every table and figure that was written with it; links in findings have other texts.
+# The page names every table and figure that was written with it; links in findings have
+# other texts.
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -41,7 +44,8 @@ _LATEX = str.maketrans({
 def write(
     board: Leaderboard, *, ledger: Path, out: Path, findings: Mapping[str, Findings]
 ) -> list[Path]:
-    """Write every file and return their paths. Tables and figures that only the earlier page names are removed.
+    """Write every file and return their paths. Tables and figures that only the earlier
+    page names are removed.
 
     findings: by suite.
     """
@@ -84,8 +88,8 @@ def write_published(board: Leaderboard, path: Path) -> None:
 def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
     """Write what the suite `open` shows into a page, between the markers that it has.
 
-    Between START and END the picture and table 1, between MINUTES and MINUTES_END what runs take. Raises UserError for
-    a page without either.
+    Between START and END the picture and table 1, between MINUTES and MINUTES_END what
+    runs take. Raises UserError for a page without either.
     """
     text = "\n".join(line for _, line in read_lines(path)) + "\n"
     markers = [(START, END), (MINUTES, MINUTES_END)]
@@ -123,7 +127,9 @@ def _summary(suite: Mapping[str, Any], out: Path, folder: Path) -> str:
 
 
 def _minutes(board: Leaderboard, table1: Table) -> Table:
-    """Mean minutes of the runs in table 1, and the memory that one of them took at most."""
+    """Mean minutes of the runs in table 1, and the memory that one of them took at
+    most.
+    """
     systems = board.systems[board.systems.anchor.isin(table1.anchors(table1.lines))]
     peaks = board.runs.groupby("hash").peak_memory_mib.max()
     systems = systems.assign(peak=systems.hash.map(peaks))
@@ -135,18 +141,26 @@ def _minutes(board: Leaderboard, table1: Table) -> Table:
         ["work_minutes"],
     )
     formats = [words("minutes", "heading")]
-    formats.extend(number(name, f"{name} work_minutes", ".1f") for name in table1.columns)
+    formats.extend(
+        number(name, f"{name} work_minutes", ".1f") for name in table1.columns
+    )
     formats.append(number("memory, at most", "gib", ".1f", suffix=" GiB"))
     return make_table("minutes", "", frame, formats)
 
 
 def to_csv(table: Table) -> str:
-    """One line a row, unrounded, without notes; one column for each part of a column. UTF-8, comma, line feeds."""
+    """One line a row, unrounded, without notes; one column for each part of a column.
+    UTF-8, comma, line feeds.
+    """
     columns = {}
     for column in table.formats:
         for part in column.parts:
             values = [_exact(column.values(line)[part]) for line in table.lines]
-            if part or len(column.parts) == 1 or any(value is not None for value in values):
+            if (
+                part
+                or len(column.parts) == 1
+                or any(value is not None for value in values)
+            ):
                 columns[f"{column.heading} {part}".strip()] = values
     frame = pd.DataFrame(columns, dtype=object).rename(columns=_exact)
     return frame.to_csv(index=False, lineterminator="\n")
@@ -155,9 +169,9 @@ def to_csv(table: Table) -> str:
 def to_latex(table: Table) -> str:
     """A table environment for booktabs and amssymb, with the notes below."""
     rows = [[_tex(text) for text in row] for row in table.texts()]
-    styler = pd.DataFrame(rows, columns=[_tex(heading) for heading in table.columns]).style.hide(
-        axis="index"
-    )
+    styler = pd.DataFrame(
+        rows, columns=[_tex(heading) for heading in table.columns]
+    ).style.hide(axis="index")
     text = styler.to_latex(
         column_format="".join("l" if words else "r" for words in table.words),
         position_float="centering",
@@ -165,16 +179,22 @@ def to_latex(table: Table) -> str:
         label=f"tab:{table.stem}",
         caption=_tex(table.title),
     )
-    notes = "".join(f"\\par\\smallskip\\footnotesize {_tex(note)}\n" for note in table.notes)
+    notes = "".join(
+        f"\\par\\smallskip\\footnotesize {_tex(note)}\n" for note in table.notes
+    )
     return "% \\usepackage{booktabs,amssymb}\n" + text.replace(
         r"\end{table}", notes + r"\end{table}"
     )
 
 
 def _exact(value: Any) -> Any:
-    """Without rounding errors in the last digits; a text from a record is no formula of a spreadsheet."""
+    """Without rounding errors in the last digits; a text from a record is no formula of
+    a spreadsheet.
+    """
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+        return (
+            f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+        )
     return float(f"{value:.10g}") if isinstance(value, float) else value
 
 

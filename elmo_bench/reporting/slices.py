@@ -1,4 +1,6 @@
-"""Slices of test: each encoder on words that training or the static vectors lack, from the outcomes of its records."""
+"""Slices of test: each encoder on words that training or the static vectors lack, from
+the outcomes of its records.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -46,14 +48,17 @@ def slices(
 ) -> list[Table]:
     """A row for each task, slice and encoder; none without slices.
 
-    Only systems that compare encoders on all of the data. A note names each file that cannot be read.
+    Only systems that compare encoders on all of the data. A note names each file that
+    cannot be read.
     """
     notes: list[str] = []
     rows: list[dict[str, Any]] = []
     comparing = systems[
         (systems.fraction == "") & (systems.labels == "") & (systems.variation == "")
     ]
-    comparing = rows_where(comparing, (VECTORS not in spec.changes for spec in comparing.spec))
+    comparing = rows_where(
+        comparing, (VECTORS not in spec.changes for spec in comparing.spec)
+    )
     position = Experiment.load(MAIN).position
     for _, group in comparing.groupby("basis", sort=False):
         ordered = group.sort_values(
@@ -103,7 +108,9 @@ def _interval(line: Line) -> str:
 def _sliced(
     group: pd.DataFrame, runs: pd.DataFrame, read: ReadOutcomes, notes: list[str]
 ) -> list[Sliced]:
-    """The systems of a group that have slices; adds a note for a file that cannot be read."""
+    """The systems of a group that have slices; adds a note for a file that cannot be
+    read.
+    """
     sliced = []
     for system in rows_of(group):
         try:
@@ -113,7 +120,9 @@ def _sliced(
                 [read(paths) for paths in of_system.paths], list(of_system.seed), metric
             )
         except UserError as error:
-            notes.append(f"Left out: {str(error).replace(f'{system.paths.ledger}/', '')}")
+            notes.append(
+                f"Left out: {str(error).replace(f'{system.paths.ledger}/', '')}"
+            )
             continue
         if by_slice:
             sliced.append(Sliced(system, metric, by_slice))
@@ -123,7 +132,9 @@ def _sliced(
 def _slices(
     stored: list[dict[str, np.ndarray]], seeds_: list[int], metric: Counting
 ) -> dict[str, dict[str, Counts]]:
-    """The outcomes of runs on test, by slice with a gold unit and by seed; with WHOLE if there is one."""
+    """The outcomes of runs on test, by slice with a gold unit and by seed; with WHOLE
+    if there is one.
+    """
     by_slice: dict[str, dict[str, Counts]] = {}
     for outcomes, seed in zip(stored, seeds_, strict=True):
         parts = {
@@ -141,10 +152,15 @@ def _slices(
 def _scores(outcomes: Mapping[str, Counts], metric: Counting) -> list[float]:
     """The main score of each run."""
     score = main_figure(metric)
-    return [float(score(columns(metric, counts).sum(axis=0))) for counts in outcomes.values()]
+    return [
+        float(score(columns(metric, counts).sum(axis=0)))
+        for counts in outcomes.values()
+    ]
 
 
-def _rows(name: str, sliced: list[Sliced], baselines: Mapping[str, str]) -> list[dict[str, Any]]:
+def _rows(
+    name: str, sliced: list[Sliced], baselines: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """A row for each system that has this slice."""
     having = {one.system.hash: one for one in sliced if name in one.slices}
     rows = []
@@ -153,7 +169,8 @@ def _rows(name: str, sliced: list[Sliced], baselines: Mapping[str, str]) -> list
         outcomes = one.slices[name]
         scores = _scores(outcomes, metric)
         gold, whole = (
-            units_of(metric, next(iter(one.slices[part].values()))) for part in (name, WHOLE)
+            units_of(metric, next(iter(one.slices[part].values())))
+            for part in (name, WHOLE)
         )
         summary = summarise(scores)
         row = system._asdict() | {

@@ -14,7 +14,8 @@ from elmo_bench.reporting.tables import Format, Line, Table, make_table, with_ga
 from elmo_bench.spec.experiments import Experiment
 
 COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
-# The columns of a comparison that `_short` reads, which the frame has for each gain. A new one is named here, too.
+# The columns of a comparison that `_short` reads, which the frame has for each gain. A
+# new one is named here, too.
 SHORT_GAIN = (
     "gain",
     "low",
@@ -25,14 +26,20 @@ SHORT_GAIN = (
 )
 
 
-def table1(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment) -> Table:
-    """The main table, which fits a narrow page: the scores of few encoders, and the gain of one with its parts."""
+def table1(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
+) -> Table:
+    """The main table, which fits a narrow page: the scores of few encoders, and the
+    gain of one with its parts.
+    """
     name = leading(experiment, comparisons)
     pairs_ = parts(experiment, name)
     shown = _shown(systems, experiment)
     frame, formats = scores(systems, comparisons, shown)
     for heading, (ours, theirs) in pairs_.items():
-        tests = comparisons[(comparisons.our_name == ours) & (comparisons.their_name == theirs)]
+        tests = comparisons[
+            (comparisons.our_name == ours) & (comparisons.their_name == theirs)
+        ]
         tests = with_gains(systems, tests)
         tests = tests[tests.gain.notna()].set_index("basis")
         for column in SHORT_GAIN:
@@ -40,11 +47,15 @@ def table1(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experim
         formats.append(_short(heading))
     suite = systems.suite.iloc[0]
     notes = _notes(systems, comparisons, experiment, shown)
-    return make_table(f"{suite}-table1", f"Table 1, suite {suite}", frame, formats, notes=notes)
+    return make_table(
+        f"{suite}-table1", f"Table 1, suite {suite}", frame, formats, notes=notes
+    )
 
 
 def _shown(systems: pd.DataFrame, experiment: Experiment) -> list[str]:
-    """The encoders of the main table: those that it names, then those with most tasks; no controls."""
+    """The encoders of the main table: those that it names, then those with most tasks;
+    no controls.
+    """
     named = [variant.key for variant in experiment.variants]
     count = systems.name.value_counts()
 
@@ -79,13 +90,17 @@ def _notes(
     experiment: Experiment,
     shown: Sequence[str],
 ) -> list[str]:
-    """How many seeds there are, how many tests are adjusted together, and how large a gain a tie may hide."""
+    """How many seeds there are, how many tests are adjusted together, and how large a
+    gain a tie may hide.
+    """
     name = leading(experiment, comparisons)
     notes = []
     if counts := _seed_counts(systems[systems.name.isin(shown)]):
         notes.append(f"Seeds: {counts}.")
     notes.extend(_planned(systems, comparisons, experiment))
-    whole = comparisons[(comparisons.our_name == name) & (comparisons.their_name == BASELINE)]
+    whole = comparisons[
+        (comparisons.our_name == name) & (comparisons.their_name == BASELINE)
+    ]
     ties = with_gains(systems, whole[whole.verdict == "tie"])
     hidden = []
     for row in rows_of(ties[ties.difference.notna()]):
@@ -105,13 +120,17 @@ def _seed_counts(systems: pd.DataFrame) -> str:
     for _, group in systems.groupby("basis", sort=False):
         numbers = " or ".join(map(str, sorted(set(group.n))))
         titles[numbers].append(task_title(group.task.iloc[0]))
-    return "; ".join(f"{numbers} ({', '.join(tasks)})" for numbers, tasks in titles.items())
+    return "; ".join(
+        f"{numbers} ({', '.join(tasks)})" for numbers, tasks in titles.items()
+    )
 
 
 def _planned(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> list[str]:
-    """Which of the planned primary tests have no runs yet; nothing if all have, or if others are shown too."""
+    """Which of the planned primary tests have no runs yet; nothing if all have, or if
+    others are shown too.
+    """
     name, tasks = leading(experiment, comparisons), experiment.values("task")
     planned = len(tasks) * len(parts(experiment, name))
     tested = int((comparisons.p.notna() & (comparisons.family == "primary")).sum())
@@ -127,8 +146,12 @@ def _planned(
     by_task = {task: set(group.name) for task, group in systems.groupby("task")}
     for task in tasks:
         absent = [
-            each.key for each in experiment.variants if each.key not in by_task.get(task, set())
+            each.key
+            for each in experiment.variants
+            if each.key not in by_task.get(task, set())
         ]
         if absent:
-            notes.append(f"No runs yet on {task_title(task).lower()}: {', '.join(absent)}.")
+            notes.append(
+                f"No runs yet on {task_title(task).lower()}: {', '.join(absent)}."
+            )
     return notes

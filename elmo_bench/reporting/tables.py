@@ -1,11 +1,14 @@
-"""Tables: a frame, formats that say how people and programs read its columns, and notes; and the list of layouts.
+"""Tables: a frame, formats that say how people and programs read its columns, and
+notes; and the list of layouts.
 
-A layout is a function of an experiment's systems and comparisons, in a module of `layouts/`:
+A layout is a function of an experiment's systems and comparisons, in a module of
+`layouts/`:
 
     @table("variants", select=select, pairs=pairs, split="dev")
     def variants(systems, comparisons, experiment) -> list[Table]: ...
 
-The decorator is the only list of layouts: `layout: variants` in the yaml of an experiment names it.
+The decorator is the only list of layouts: `layout: variants` in the yaml of an
+experiment names it.
 """
 
 import importlib
@@ -37,7 +40,9 @@ Line = Mapping[str, Any]  # a row of a table's frame, by column
 
 @dataclass(frozen=True)
 class Format:
-    """How a column of a table is read from the frame; names are columns of the frame, an empty one means none."""
+    """How a column of a table is read from the frame; names are columns of the frame,
+    an empty one means none.
+    """
 
     heading: str
     text: Callable[[Line], str]  # what people read; empty for an empty cell
@@ -54,12 +59,16 @@ class Format:
         return {part: present(line.get(column)) for part, column in self.parts.items()}
 
     def order(self, line: Line) -> Any:
-        """The key by which a page sorts the column: the first value that is not missing, or an empty text."""
+        """The key by which a page sorts the column: the first value that is not
+        missing, or an empty text.
+        """
         values = [value for value in self.values(line).values() if value is not None]
         return values[0] if values else ""
 
     def get(self, line: Line, attribute: str) -> Any:
-        """The value of the column that `link`, `seeds`, `hint`, `verdict` or `note` names; empty without one."""
+        """The value of the column that `link`, `seeds`, `hint`, `verdict` or `note`
+        names; empty without one.
+        """
         value = present(line.get(getattr(self, attribute)))
         return "" if value is None else value
 
@@ -73,7 +82,8 @@ class Table:
     frame: pd.DataFrame
     formats: list[Format]
     notes: list[str] = field(default_factory=list)
-    # Rows that a page shows at once; it shows the others on request, and files have them all.
+    # Rows that a page shows at once; it shows the others on request, and files have
+    # them all.
     most: int | None = None
 
     @property
@@ -103,7 +113,9 @@ class Table:
 
     @cached_property
     def words(self) -> list[bool]:
-        """Whether a column has words, which are aligned left; numbers are aligned right."""
+        """Whether a column has words, which are aligned left; numbers are aligned
+        right.
+        """
         return [self._has_words(column) for column in self.formats]
 
     def _has_words(self, column: Format) -> bool:
@@ -119,7 +131,9 @@ class Table:
 
 def present(value: Any) -> Any:
     """The value; None if it is missing."""
-    missing = value is None or value is pd.NA or (isinstance(value, float) and isnan(value))
+    missing = (
+        value is None or value is pd.NA or (isinstance(value, float) and isnan(value))
+    )
     return None if missing else value
 
 
@@ -132,15 +146,21 @@ def make_table(
     notes: Sequence[str] = (),
     most: int | None = None,
 ) -> Table:
-    """A table without its empty columns. A column `scores` says which rows are not checked.
+    """A table without its empty columns. A column `scores` says which rows are not
+    checked.
 
-    Below `notes` come the notes on daggers and on what is not checked, and those of its columns.
+    Below `notes` come the notes on daggers and on what is not checked, and those of its
+    columns.
     """
     unchecked = ~checked_rows(frame)
     formats = list(formats)
     if unchecked.any():
-        frame = frame.assign(scores_checked=unchecked.map({True: NOT_CHECKED, False: ""}))
-        formats.append(Format("scores", _scores_checked, {"": "scores_checked"}, link=""))
+        frame = frame.assign(
+            scores_checked=unchecked.map({True: NOT_CHECKED, False: ""})
+        )
+        formats.append(
+            Format("scores", _scores_checked, {"": "scores_checked"}, link="")
+        )
     table = Table(stem, title, frame, formats, most=most)
     texts = table.texts()
     is_filled = [any(cells) for cells in zip(*texts, strict=True)]
@@ -165,17 +185,23 @@ def checked_rows(frame: pd.DataFrame) -> pd.Series:
     if "task" not in frame:
         return pd.Series(True, frame.index, dtype=bool)
     checked = {task: is_checked(task) for task in set(frame.task.dropna())}
-    return pd.Series([checked.get(task, True) for task in frame.task], frame.index, dtype=bool)
+    return pd.Series(
+        [checked.get(task, True) for task in frame.task], frame.index, dtype=bool
+    )
 
 
 def _scores_checked(line: Line) -> str:
     return line["scores_checked"]
 
 
-def wide(frame: pd.DataFrame, by: str, name: str, values: Sequence[str]) -> pd.DataFrame:
-    """A row for each value of `by`: from each row of the frame, `values` in columns that begin with its `name`.
+def wide(
+    frame: pd.DataFrame, by: str, name: str, values: Sequence[str]
+) -> pd.DataFrame:
+    """A row for each value of `by`: from each row of the frame, `values` in columns
+    that begin with its `name`.
 
-    The columns of `values` are named as in `elmo test_mean`; all others are as in the first of the rows.
+    The columns of `values` are named as in `elmo test_mean`; all others are as in the
+    first of the rows.
     """
     rows: dict[str, dict[str, Any]] = {}
     for line in lines_of(frame):
@@ -187,9 +213,11 @@ def wide(frame: pd.DataFrame, by: str, name: str, values: Sequence[str]) -> pd.D
 
 
 def with_gains(systems: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The systems with the columns of the comparison in which each is ours; missing where there is none.
+    """The systems with the columns of the comparison in which each is ours; missing
+    where there is none.
 
-    Adds `untested_note`, a sentence, and `our_count` and `their_count`, the numbers of seeds where they differ.
+    Adds `untested_note`, a sentence, and `our_count` and `their_count`, the numbers of
+    seeds where they differ.
     """
     counts = comparisons[["n_ours", "n_theirs"]].astype(
         "Int64"
@@ -218,7 +246,8 @@ class Layout:
     All of its systems have the experiment's newest training protocol.
     """
 
-    select: Select  # of all systems those that the tables show, in order, with more columns
+    # of all systems those that the tables show, in order, with more columns
+    select: Select
     pairs: Select  # of these, what is tested
     split: str  # on which: dev or test
     tables: MakeTables  # from the systems and their comparisons
@@ -245,7 +274,9 @@ def table(
 
 
 def layout_of(experiment: Experiment) -> Layout:
-    """The layout that an experiment names. Raises UserError, with the names of all, if there is none."""
+    """The layout that an experiment names. Raises UserError, with the names of all, if
+    there is none.
+    """
     from elmo_bench.reporting import layouts
 
     for module in pkgutil.iter_modules(layouts.__path__):

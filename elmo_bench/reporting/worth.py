@@ -25,7 +25,8 @@ NOTE = (
 def worth(
     systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.DataFrame
 ) -> tuple[list[Table], list[Drawing]]:
-    """A table, the baseline first, and a figure; nothing without costs of two encoders that share a task.
+    """A table, the baseline first, and a figure; nothing without costs of two encoders
+    that share a task.
 
     An encoder that is not converged on a task is in neither.
     """
@@ -40,14 +41,17 @@ def worth(
     if not shared:
         return [], []
     mean_gains = [
-        _mean_gain(gains[(gains.name == name) & gains.basis.isin(shared)]) for name in costly.name
+        _mean_gain(gains[(gains.name == name) & gains.basis.isin(shared)])
+        for name in costly.name
     ]
     baseline = encoders[encoders.name == BASELINE]
     nothing = {"gain": 0.0, "low": nan, "high": nan}
     frame = pd.concat([baseline, costly]).assign(
         **pd.DataFrame([nothing, *mean_gains]).to_dict("list")
     )
-    titles = [task_title(systems[systems.basis == basis].task.iloc[0]) for basis in shared]
+    titles = [
+        task_title(systems[systems.basis == basis].task.iloc[0]) for basis in shared
+    ]
     of = titles[0] if len(titles) == 1 else f"mean of {len(titles)} tasks"
     stem, title = (
         f"{systems.suite.iloc[0]}-worth",
@@ -56,7 +60,9 @@ def worth(
     cost = baseline.cost.iloc[0]
     passes = len(cost.tokens_per_second["1"])
     note = f"Gains: {', '.join(titles)}. {NOTE.format(processor(cost.environment), passes, cost.tokens)}"
-    shown = frame.drop(columns="anchor").assign(gain=frame.gain.where(frame.name != BASELINE))
+    shown = frame.drop(columns="anchor").assign(
+        gain=frame.gain.where(frame.name != BASELINE)
+    )
     formats = [
         words("encoder", "name"),
         number(f"gain over {BASELINE}", "gain", "+.2f"),
@@ -72,7 +78,9 @@ def _shared_groups(systems: pd.DataFrame, gains: pd.DataFrame, count: int) -> li
     """The groups of the baseline in which all of the encoders, so many, have a gain."""
     encoders_of = gains.groupby("basis").name.nunique()
     complete = set(encoders_of[encoders_of == count].index) if count else set()
-    return [basis for basis in systems[systems.name == BASELINE].basis if basis in complete]
+    return [
+        basis for basis in systems[systems.name == BASELINE].basis if basis in complete
+    ]
 
 
 def _mean_gain(gains: pd.DataFrame) -> dict[str, float]:

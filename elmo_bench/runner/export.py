@@ -33,9 +33,10 @@ Install elmo-bench {version} (Python 3.11 or newer). Then:
 
     import elmo_bench
     head = elmo_bench.load("{record}"{options})
-    head.predict(texts)     # a list of texts; for pairs of tuples of two, for tags of lists of tokens
+    head.predict(texts)
 
-or, for a file, `elmo-bench predict {record} FILE OUT{flags}`.
+Texts are a list of strings; for pairs of tuples of two, for tags of lists of tokens.
+For a file there is `elmo-bench predict {record} FILE OUT{flags}`.
 """
 
 

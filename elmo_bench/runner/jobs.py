@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from elmo_bench.base.include import folders
+from elmo_bench.base import include
 from elmo_bench.runner.plan import PlannedRun
 
 POLL = 1.0  # seconds
@@ -25,7 +25,7 @@ class Job:
     def arguments(self, *, threads: int) -> list[str]:
         """Of `python -m elmo_bench`."""
         included = []
-        for folder in folders:
+        for folder in include.folders:
             included += ["--include", str(folder)]
         options = [*self.run.options]
         if not any(option.startswith("trainer.threads=") for option in options):

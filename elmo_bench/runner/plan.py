@@ -38,9 +38,9 @@ class PlannedRun:
 
         Addresses are redacted.
         """
-        options = redacted(" ".join(self.options))
-        default = f"task={self.spec.task} encoder={self.spec.encoder} seed={self.seed}"
-        return options or default
+        if self.options:
+            return redacted(" ".join(self.options))
+        return f"task={self.spec.task} encoder={self.spec.encoder} seed={self.seed}"
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from elmo_bench.spec.conf_files import (
     plain_yaml,
 )
 from elmo_bench.spec.options import check_kind, guess, parse, unknown_option
-from elmo_bench.spec.sweeps import sweep
+from elmo_bench.spec.sweeps import sweep, sweep_logs
 
 NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
@@ -41,18 +41,9 @@ NEEDED = {  # the keys of a choice that every run reads
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")
 # `+key=value` may add an option to these groups.
 OPEN = ("task", "encoder", "mix", "launcher", "logger")
-LEDGER = Path("results/runs")  # of commands that name none
 # Nothing would read a new option of these groups. Below them are arguments of
 # optimisers, heads and encoders, which check their arguments.
 CHECKED = ("task", "encoder", "mix")
-
-
-def sweep_logs(ledger: Any) -> str:
-    """The folder for the logs of a sweep: of another ledger, one beside it."""
-    path = Path(str(ledger))
-    if path == LEDGER:
-        return "results/sweeps"
-    return str(path.parent / f"{path.absolute().name}-sweeps")
 
 
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)

@@ -10,6 +10,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.spec.conf_files import CONF, experiment_yaml
 from elmo_bench.spec.options import parse, spelled
 
+LEDGER = Path("results/runs")  # of commands that name none
 # The `key=value`s of each option, by its key; the runs are all combinations.
 Product = dict[str, list[str]]
 
@@ -124,3 +125,11 @@ def _override(product: Product, user: Product, selecting: Product) -> None:
             product[option] = [value for value in values if value in product[option]]
         else:
             product[option] = values
+
+
+def sweep_logs(ledger: Any) -> str:
+    """The folder for the logs of a sweep: of another ledger, one beside it."""
+    path = Path(str(ledger))
+    if path == LEDGER:
+        return "results/sweeps"
+    return str(path.parent / f"{path.absolute().name}-sweeps")

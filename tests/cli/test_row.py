@@ -6,14 +6,14 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli.row import standing
-from elmo_bench.ledger import RunPaths, run_hash, write_record
+from elmo_bench.ledger import RunPaths, write_record
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.published import Published
 from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.states import RunState
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import OUTCOMES, make_record
+from elmo_bench.spec.run_spec import RunSpec, Setup
+from tests.ledger.records import OUTCOMES, hash_of, make_record
 
 TASKS = ["ner", "sst5", "snli", "coref", "squad", "srl"]
 
@@ -21,12 +21,12 @@ TASKS = ["ner", "sst5", "snli", "coref", "squad", "srl"]
 def record(encoder, seed, test, data="d1", *options):
     config = compose("config", ["task=ner", f"encoder={encoder}", f"seed={seed}", *options])
     spec = RunSpec.of(config).with_contents({"data": data, "weights": "w"}).to_json()
-    return make_record(spec=spec, hash=run_hash(spec), seed=seed, test=test)
+    return make_record(spec=spec, hash=hash_of(spec), seed=seed, test=test)
 
 
 def ended(of):
-    spec = RunSpec(**of["spec"])
-    return RunState(PlannedRun(spec, of["seed"], ("task=ner",), {"source": ""}), "done", of)
+    setup = Setup.of(compose("config", ["task=ner"]))
+    return RunState(PlannedRun(RunSpec.of_record(of), of.seed, ("task=ner",), setup), "done", of)
 
 
 @pytest.fixture

@@ -101,10 +101,10 @@ def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):
 
 def test_a_budget_that_is_not_the_default_is_named(publish):
     publish()
-    record = run("encoder=elmo", "task.training.epochs=1") | {"epochs": {"run": 1, "best": 1}}
+    record = changed(run("encoder=elmo", "task.training.epochs=1"), {"epochs/run": 1, "epochs/best": 1})
     usual = compose("config", ["task=ner"]).task.training.epochs
     assert f"(its budget, shortened from {usual}: compare leaves it out)" in "\n".join(ending(record))
-    whole = run("encoder=elmo") | {"epochs": {"run": usual, "best": 1}}
+    whole = changed(run("encoder=elmo"), {"epochs/run": usual, "epochs/best": 1})
     assert "(its budget);" in "\n".join(ending(whole))
 
 
@@ -112,7 +112,7 @@ def test_a_head_that_learned_nothing_is_said_to(publish, tmp_path):
     publish()
     record = run("encoder=elmo", "lr_scale=1e9")
     assert "learned nothing" not in "\n".join([outcome(tmp_path, record, "done"), *ending(record)])
-    record["scores"]["dev"]["overall"]["f1"] = 0.0
+    record = changed(record, {"scores/dev/overall/f1": 0.0})
     assert outcome(tmp_path, record, "done").startswith("done, but the head learned nothing: dev f1 0.00")
     assert "give a lower rate" in "\n".join(ending(record))
 

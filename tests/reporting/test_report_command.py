@@ -77,7 +77,7 @@ def test_the_page(run, tmp_path, capsys):
     record = read_record(path)
     outcomes = read_outcomes(RunPaths.of(runs, record))
     outcomes["cluster"] = np.arange(len(outcomes["gold"]))
-    write_record(RunPaths.of(runs, record), record | {"outcomes": digest_of(outcomes)}, outcomes)
+    write_record(RunPaths.of(runs, record), changed(record, {"outcomes": digest_of(outcomes)}), outcomes)
     write_findings(tmp_path / "results", FINDINGS, CLAIMS)
     text = run()
     assert (

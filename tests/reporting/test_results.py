@@ -200,7 +200,7 @@ def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path):
     for record in read_all(tmp_path / "runs", ("open", "ner")).records:  # every other entity lacks a vector
         outcomes = read_outcomes(run := RunPaths.of(tmp_path / "runs", record))
         outcomes |= {"novector": np.arange(len(outcomes["correct"])) % 2, "dev.novector": outcomes["dev.correct"] < 0}
-        write_record(run, record | {"outcomes": digest_of(outcomes)}, outcomes)
+        write_record(run, changed(record, {"outcomes": digest_of(outcomes)}), outcomes)
     tables = board_of(tmp_path / "runs").tables
     assert not read_findings(RESULTS, "open", tables).waiting
     (tmp_path / "FINDINGS-open.md").write_bytes((RESULTS / "FINDINGS-open.md").read_bytes())

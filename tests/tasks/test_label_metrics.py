@@ -10,7 +10,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import units_of
 from elmo_bench.ledger import joined
-from elmo_bench.runner.contract import check_metric
+from elmo_bench.runner.contract_parts import check_metric
 from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.snli.metric import Metric as Snli
 from elmo_bench.tasks.sst5.metric import Metric as Sst5

@@ -5,23 +5,22 @@ import json
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import RunPaths, run_hash
+from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.ledger.records import write_true
+from tests.ledger.records import hash_of, make_record, write_true
 
 NEAR = {"glove": (90.1, 90.2, 90.3), "elmo": (92.1, 92.3, 92.2)}  # the paper: 90.15 and 92.22 ± 0.10
 
 
 @pytest.fixture
-def verify(tmp_path, make_record, capsys):
+def verify(tmp_path, capsys):
     def run(scores, *options, task="ner"):
         for encoder, tests in scores.items():
             config = compose("config", [f"task={task}", f"encoder={encoder}", "suite=paper", *options])
             spec = json.loads(json.dumps(RunSpec.of(config).with_contents({"data": "d"}).to_json()))
             for seed, test in enumerate(tests):
-                record = make_record(task=task, encoder=encoder, suite="paper", seed=seed, test=test)
-                record |= {"spec": spec, "hash": run_hash(spec)}
+                record = make_record(spec=spec, hash=hash_of(spec), seed=seed, test=test)
                 write_true(RunPaths.of(tmp_path, record), record)
         code = main(["verify", task, "--ledger", str(tmp_path)])
         captured = capsys.readouterr()

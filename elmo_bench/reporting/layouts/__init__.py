@@ -1,1 +1,3 @@
-"""The layouts of tables, one module each: `layout` in the yaml of an experiment names one of them."""
+"""The layouts of tables, one module each: `layout` in the yaml of an experiment names
+one of them.
+"""

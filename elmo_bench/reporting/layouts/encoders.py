@@ -36,10 +36,11 @@ Pair = tuple[str, str]  # the names of two encoders: ours and theirs
 
 
 def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The systems that compare encoders on all of the data, those that the experiment names first.
+    """The systems that compare encoders on all of the data, those that the experiment
+    names first.
 
-    Adds `name`: of the variant if it has an encoder of its own, else the encoder's. A group needs two of them unless
-    the experiment is the main one.
+    Adds `name`: of the variant if it has an encoder of its own, else the encoder's. A
+    group needs two of them unless the experiment is the main one.
     """
     table = with_variants(systems[systems.fraction == ""], experiment)
     names = []
@@ -52,7 +53,9 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     for _, group in table.groupby("basis", sort=False):
         if len(group) >= least:
             chosen.append(
-                group.sort_values("name", key=lambda column: column.map(experiment.position))
+                group.sort_values(
+                    "name", key=lambda column: column.map(experiment.position)
+                )
             )
     return pd.concat(chosen) if chosen else table.iloc[:0]
 
@@ -60,11 +63,15 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Each encoder and its references, on each task.
 
-    The differences that the main experiment names, over all tasks, are the primary family of tests; all others are a
-    second one, which is exploratory.
+    The differences that the main experiment names, over all tasks, are the primary
+    family of tests; all others are a second one, which is exploratory.
     """
     rows = []
-    named = {variant.key for variant in experiment.variants} if experiment.name == MAIN else set()
+    named = (
+        {variant.key for variant in experiment.variants}
+        if experiment.name == MAIN
+        else set()
+    )
     for _, group in systems.groupby("basis", sort=False):
         if experiment.reference is None:
             break
@@ -84,7 +91,9 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
                         is_baseline,
                     )
                 )
-    return pairs_of(rows, "family", "our_name", "their_name", "their_anchor", "over_baseline")
+    return pairs_of(
+        rows, "family", "our_name", "their_name", "their_anchor", "over_baseline"
+    )
 
 
 @table("encoders", select=select, pairs=pairs)
@@ -105,7 +114,9 @@ def encoders(
 def scores(
     systems: pd.DataFrame, comparisons: pd.DataFrame, names: Sequence[str]
 ) -> tuple[pd.DataFrame, list[Format]]:
-    """A row for each group, with the test score of each of these encoders, and the verdict over the baseline."""
+    """A row for each group, with the test score of each of these encoders, and the
+    verdict over the baseline.
+    """
     table = with_judgements(with_gains(systems, over_baseline(comparisons)))
     formats = [
         words("task", "heading", link=""),
@@ -117,7 +128,9 @@ def scores(
 
 def over_baseline(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The comparisons of each encoder with the baseline."""
-    return comparisons[comparisons.over_baseline.astype(bool)].drop_duplicates("ours", keep="last")
+    return comparisons[comparisons.over_baseline.astype(bool)].drop_duplicates(
+        "ours", keep="last"
+    )
 
 
 def _named(
@@ -134,7 +147,9 @@ def _named(
     )
 
 
-def _gains(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment) -> Table:
+def _gains(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
+) -> Table:
     """A row for each test."""
     tests = with_gains(systems, comparisons)
     tests = tests[tests.gain.notna()]
@@ -151,33 +166,47 @@ def _gains(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experim
         number("± items", "se_items"),
         number("df", "df", ".1f"),
         number("the paper's gain", "paper_gain", "+.2f", link="", hint="paper_data"),
-        number(f"the paper's {REDUCTION}", "paper_reduction", ".1f", suffix=" %", link=""),
+        number(
+            f"the paper's {REDUCTION}", "paper_reduction", ".1f", suffix=" %", link=""
+        ),
     ]
-    return make_table(*_named(experiment, systems, "gains", "Gains on test"), tests, formats)
+    return make_table(
+        *_named(experiment, systems, "gains", "Gains on test"), tests, formats
+    )
 
 
 def _papers_gains(tests: pd.DataFrame, experiment: Experiment) -> dict[str, list[Any]]:
-    """The paper's gain of its encoder over its baseline, the relative error reduction, and on which data."""
+    """The paper's gain of its encoder over its baseline, the relative error reduction,
+    and on which data.
+    """
     gains, reductions, data = [], [], []
     for row in rows_of(tests):
         is_papers = (row.our_name, row.their_name) == (experiment.encoder, BASELINE)
         paper = experiment.paper.get(row.task) if is_papers else None
         gains.append(paper.gain if paper else None)
         reductions.append(papers_reduction(experiment, row.task) if paper else None)
-        data.append(beside_the_papers(row.task, row.suite, paper.scored) if paper else "")
+        data.append(
+            beside_the_papers(row.task, row.suite, paper.scored) if paper else ""
+        )
     return {"paper_gain": gains, "paper_reduction": reductions, "paper_data": data}
 
 
 def papers_reduction(experiment: Experiment, task: str) -> float | None:
-    """The relative error reduction of the paper's encoder over its baseline, in percent; None without its figures."""
+    """The relative error reduction of the paper's encoder over its baseline, in
+    percent; None without its figures.
+    """
     paper = experiment.paper.get(task)
     if paper is None:
         return None
-    return relative_reduction(paper.figures[experiment.encoder].mean, paper.figures[BASELINE].mean)
+    return relative_reduction(
+        paper.figures[experiment.encoder].mean, paper.figures[BASELINE].mean
+    )
 
 
 def leading(experiment: Experiment, comparisons: pd.DataFrame) -> str:
-    """The encoder that the page is about: the experiment's own or, without a run of it, the first of the others."""
+    """The encoder that the page is about: the experiment's own or, without a run of it,
+    the first of the others.
+    """
     names = set(over_baseline(comparisons).our_name) or {experiment.encoder}
     return min(
         names,
@@ -190,7 +219,9 @@ def leading(experiment: Experiment, comparisons: pd.DataFrame) -> str:
 
 
 def parts(experiment: Experiment, name: str) -> dict[str, Pair]:
-    """By heading the gain of an encoder and, if the experiment names a word vector between, the two parts of it."""
+    """By heading the gain of an encoder and, if the experiment names a word vector
+    between, the two parts of it.
+    """
     between = [word for word in experiment.references(name) if word != BASELINE]
     pairs_ = {f"gain: {name} − {BASELINE}": (name, BASELINE)}
     for word in between:

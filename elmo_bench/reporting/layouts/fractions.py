@@ -41,7 +41,9 @@ SHARE = "share of the training data"
 
 
 def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The systems that differ in the amount of data alone, of encoders with two or more shares of it."""
+    """The systems that differ in the amount of data alone, of encoders with two or more
+    shares of it.
+    """
     table = with_variants(systems, experiment)
     table = table[table.share.notna()]
     shares = table.groupby(["home", "encoder_label"]).share.transform("nunique")
@@ -62,7 +64,9 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 def fractions(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> list[Table]:
-    """A table for each group, called as for any amount of training data. The tests of all tables are one family."""
+    """A table for each group, called as for any amount of training data. The tests of
+    all tables are one family.
+    """
     tables = []
     for _, points in with_gains(systems, comparisons).groupby("home", sort=False):
         first = points.iloc[0]
@@ -82,7 +86,9 @@ def fractions(
         title = f"{experiment.caption}: {first.home_heading}, suite {first.suite}"
         frame = points.assign(**_needs(points))
         stem = f"{first.home_stem}-{experiment.name}"
-        tables.append(make_table(stem, title, frame, formats, notes=[EXPLORATORY, PAIRED]))
+        tables.append(
+            make_table(stem, title, frame, formats, notes=[EXPLORATORY, PAIRED])
+        )
     return tables
 
 
@@ -105,10 +111,11 @@ def _needs(points: pd.DataFrame) -> dict[str, list[Any]]:
 
 
 def needed(score_: float, points: pd.DataFrame) -> tuple[float, str]:
-    """The share of the data with which the baseline scores as high; a bound, `<` or `>`, if its runs do not reach that.
+    """The share of the data with which the baseline scores as high; a bound, `<` or
+    `>`, if its runs do not reach that.
 
-    points: by share, with the columns encoder_label, share and test_mean. Between two runs the baseline's curve is
-    straight over the logarithm of the share.
+    points: by share, with the columns encoder_label, share and test_mean. Between two
+    runs the baseline's curve is straight over the logarithm of the share.
     """
     baseline = points[points.encoder_label == BASELINE]
     shares, reached = baseline.share.to_numpy(), baseline.test_mean.to_numpy()
@@ -125,7 +132,9 @@ def needed(score_: float, points: pd.DataFrame) -> tuple[float, str]:
 def draw(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> list[Drawing]:
-    """A figure for each group: test scores by the share of the data, with a standard deviation."""
+    """A figure for each group: test scores by the share of the data, with a standard
+    deviation.
+    """
     figures = []
     for _, points in with_gains(systems, comparisons).groupby("home", sort=False):
         first = points.iloc[0]
@@ -135,12 +144,16 @@ def draw(
         title = f"{experiment.caption}: {first.home_heading}, suite {first.suite}"
         stem = f"{first.home_stem}-{experiment.name}"
         message = _message(points, experiment)
-        figures.append(chart(stem, title, drawn, message=message, share=True, task=first.task))
+        figures.append(
+            chart(stem, title, drawn, message=message, share=True, task=first.task)
+        )
     return figures
 
 
 def _message(points: pd.DataFrame, experiment: Experiment) -> str:
-    """The gain of the experiment's encoder with the largest share, and with the smallest one where a gain is shown."""
+    """The gain of the experiment's encoder with the largest share, and with the
+    smallest one where a gain is shown.
+    """
     title = points.home_title.iloc[0]
     gains = points[(points.encoder_label == experiment.encoder) & points.gain.notna()]
     if gains.empty:

@@ -22,13 +22,17 @@ STEPS = "training steps"
 
 
 def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The encoders on all of the data, the baseline first. Adds `best_curve`, see `curve_of`."""
+    """The encoders on all of the data, the baseline first. Adds `best_curve`, see
+    `curve_of`.
+    """
     table = with_variants(systems[systems.fraction == ""], experiment)
     table = table.drop_duplicates(["basis", "encoder_label"], keep="last")
     groups = []
     for _, group in table.groupby("basis", sort=False):
         groups.append(
-            group.sort_values("encoder_label", key=lambda names: names.map(experiment.position))
+            group.sort_values(
+                "encoder_label", key=lambda names: names.map(experiment.position)
+            )
         )
     chosen = pd.concat(groups) if groups else table
     curves = [curve_of(row) for row in rows_of(chosen[["seed_curves", "seed_steps"]])]
@@ -38,12 +42,20 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 def _compared(systems: pd.DataFrame) -> list[pd.DataFrame]:
     """The groups that have the baseline and another encoder."""
     groups = [group for _, group in systems.groupby("basis", sort=False)]
-    return [group for group in groups if BASELINE in set(group.encoder_label) and len(group) > 1]
+    return [
+        group
+        for group in groups
+        if BASELINE in set(group.encoder_label) and len(group) > 1
+    ]
 
 
 @table("speed", select=select)
-def speed(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment) -> list[Table]:
-    """A table of gains over the baseline on dev, at equal steps: after 1, 2, 4, … of its epochs, and at the end."""
+def speed(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
+) -> list[Table]:
+    """A table of gains over the baseline on dev, at equal steps: after 1, 2, 4, … of
+    its epochs, and at the end.
+    """
     lines = []
     for group in _compared(systems):
         baseline = group[group.encoder_label == BASELINE].iloc[0]
@@ -64,7 +76,9 @@ def speed(systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experime
     if not lines:
         return []
     formats = [words("task", "heading"), words("encoder", "encoder_label")]
-    formats.extend(number(f"epoch {epoch}", f"epoch {epoch}", "+.2f") for epoch in EPOCHS)
+    formats.extend(
+        number(f"epoch {epoch}", f"epoch {epoch}", "+.2f") for epoch in EPOCHS
+    )
     formats.append(Format("end", _end, {"": "end"}))
     suite = systems.suite.iloc[0]
     title = f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, suite {suite}"
@@ -90,7 +104,8 @@ def _steps(system: Any) -> list[pd.Series]:
 
 
 def curve_of(system: Any) -> pd.Series:
-    """The best dev score so far by training step, the mean over seeds, from where every seed has a score.
+    """The best dev score so far by training step, the mean over seeds, from where every
+    seed has a score.
 
     A seed that has ended keeps its score.
     """
@@ -124,22 +139,26 @@ def draw(
         title = f"{experiment.caption}: {first.heading}, suite {first.suite}"
         stem = f"{first.stem}-{experiment.name}"
         message = f"{first.title}: {_message(group, experiment)}"
-        figures.append(chart(stem, title, points, message=message, steps=True, task=first.task))
+        figures.append(
+            chart(stem, title, points, message=message, steps=True, task=first.task)
+        )
     return figures
 
 
 def _message(group: pd.DataFrame, experiment: Experiment) -> str:
-    """How far an encoder, the experiment's or else the last, is ahead of the baseline at most and at the end."""
+    """How far an encoder, the experiment's or else the last, is ahead of the baseline
+    at most and at the end.
+    """
     leads = _leads(group)
     name = (
-        experiment.encoder if experiment.encoder in leads else max(leads, key=experiment.position)
+        experiment.encoder
+        if experiment.encoder in leads
+        else max(leads, key=experiment.position)
     )
     lead = leads[name]
     most, end = lead.idxmax(), lead.iloc[-1]
     if lead[most] <= max(end, 0):
-        return (
-            f"{name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
-        )
+        return f"{name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
     steps = pd.Series(group[group.encoder_label == BASELINE].iloc[0].steps).cumsum()
     epoch = max(1, (steps <= most).sum())
     last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"

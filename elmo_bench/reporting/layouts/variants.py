@@ -1,4 +1,6 @@
-"""A table a task: the variants of an experiment, each compared with its reference on dev."""
+"""A table a task: the variants of an experiment, each compared with its reference on
+dev.
+"""
 
 from typing import Any
 
@@ -39,13 +41,16 @@ EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations a
 
 
 def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The variants of each group that has enough of them, in order, other encoders last.
+    """The variants of each group that has enough of them, in order, other encoders
+    last.
 
-    Adds `line`, the name of the row, `reference`, the hash of the system to compare with (empty without one), and the
-    columns of selectivity.
+    Adds `line`, the name of the row, `reference`, the hash of the system to compare
+    with (empty without one), and the columns of selectivity.
     """
     table = with_variants(systems, experiment)
-    chosen = [_of_group(group, experiment) for _, group in table.groupby("basis", sort=False)]
+    chosen = [
+        _of_group(group, experiment) for _, group in table.groupby("basis", sort=False)
+    ]
     filled = [group for group in chosen if len(group)]
     if not filled:
         return systems.iloc[:0]
@@ -53,8 +58,10 @@ def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
 
 def _of_group(group: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """An encoder needs `least` variants, counting those that have an encoder of their own; rows of these are shown if
-    any encoder has enough. At least one row of the table needs a reference."""
+    """An encoder needs `least` variants, counting those that have an encoder of their
+    own; rows of these are shown if any encoder has enough. At least one row of the
+    table needs a reference.
+    """
     if len(group) < 2:
         return group.iloc[:0]
     is_fixed = pd.Series(
@@ -69,7 +76,9 @@ def _of_group(group: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     group = group[group.encoder_label.isin(enough) | (is_fixed & bool(enough))]
     rows = list(rows_of(group[COMPARED]))
     compared_with = [references(row, rows, experiment) for row in rows]
-    group = group.assign(reference=[others[0].hash if others else "" for others in compared_with])
+    group = group.assign(
+        reference=[others[0].hash if others else "" for others in compared_with]
+    )
     if not any(compared_with):
         return group.iloc[:0]
     group["_encoder"] = group.encoder_label.where(~group.alone, "")
@@ -79,9 +88,15 @@ def _of_group(group: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
 
 def _name(row: Any, several: bool) -> str:
-    """The row's name, with its encoder if the table has several in one position, and other changes."""
+    """The row's name, with its encoder if the table has several in one position, and
+    other changes.
+    """
     name = ", ".join([row.variant.name, *row.rest])
-    return f"{row.encoder_label}: {name}" if several and row.variant.encoder is None else name
+    return (
+        f"{row.encoder_label}: {name}"
+        if several and row.variant.encoder is None
+        else name
+    )
 
 
 def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -99,7 +114,9 @@ def variants(
     over = experiment.over or str(experiment.reference)
     for _, rows in with_gains(systems, comparisons).groupby("basis", sort=False):
         first = rows.iloc[0]
-        group, printed = paper_figures(rows, experiment.paper.get(first.task), _papers_keys(rows))
+        group, printed = paper_figures(
+            rows, experiment.paper.get(first.task), _papers_keys(rows)
+        )
         formats = [
             words(experiment.heading, "line"),
             score("dev", first.metric_name),
@@ -115,7 +132,9 @@ def variants(
             notes.extend(_at_best(group))
         title = f"{experiment.caption}: {first.heading}, suite {first.suite}"
         tables.append(
-            make_table(f"{first.stem}-{experiment.name}", title, group, formats, notes=notes)
+            make_table(
+                f"{first.stem}-{experiment.name}", title, group, formats, notes=notes
+            )
         )
     return tables
 
@@ -126,7 +145,9 @@ def _papers_keys(group: pd.DataFrame) -> list[str]:
 
 
 def _at_best(group: pd.DataFrame) -> list[str]:
-    """What each encoder gains over the baseline, both with the best of their variants: a sentence each."""
+    """What each encoder gains over the baseline, both with the best of their variants:
+    a sentence each.
+    """
     best = group.sort_values("dev_mean", kind="stable").drop_duplicates(
         "encoder_label", keep="last"
     )
@@ -145,10 +166,12 @@ def _at_best(group: pd.DataFrame) -> list[str]:
 
 
 def with_selectivity(systems: pd.DataFrame, everything: pd.DataFrame) -> pd.DataFrame:
-    """Adds the mean, deviation and number of `selectivity`: a probe's score on true labels less that on control labels.
+    """Adds the mean, deviation and number of `selectivity`: a probe's score on true
+    labels less that on control labels.
 
-    It is on test, over the seeds that both runs have, and missing for runs on control labels, and without a control or
-    a common seed. Source: Hewitt and Liang (2019), Designing and interpreting probes with control tasks.
+    It is on test, over the seeds that both runs have, and missing for runs on control
+    labels, and without a control or a common seed. Source: Hewitt and Liang (2019),
+    Designing and interpreting probes with control tasks.
     """
     columns = ["spec", "labels", "seeds", "test_scores"]
     control_runs = everything.loc[everything.labels != "", columns]
@@ -177,18 +200,26 @@ def _differences(ours: Any, theirs: Any) -> list[float]:
 
 def _without_labels(spec: RunSpec) -> str:
     """Equal for a run and its control."""
-    settings = {option: value for option, value in spec.settings.items() if option != LABELS}
-    contents = {name: value for name, value in (spec.contents or {}).items() if name != "data"}
-    return canonical([spec.suite, spec.task, spec.encoder, spec.size, settings, contents])
+    settings = {
+        option: value for option, value in spec.settings.items() if option != LABELS
+    }
+    contents = {
+        name: value for name, value in (spec.contents or {}).items() if name != "data"
+    }
+    return canonical(
+        [spec.suite, spec.task, spec.encoder, spec.size, settings, contents]
+    )
 
 
 @figure("variants")
 def draw(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> list[Drawing]:
-    """Differences from the reference on dev, by task: a dot is a mean, and a small one a seed.
+    """Differences from the reference on dev, by task: a dot is a mean, and a small one
+    a seed.
 
-    The band is one standard deviation of the reference's seeds. Gains that are not converged are not drawn.
+    The band is one standard deviation of the reference's seeds. Gains that are not
+    converged are not drawn.
     """
     gains = with_gains(systems, comparisons)
     gains = gains[gains.both_converged.eq(True)] if len(gains) else gains
@@ -245,10 +276,14 @@ def _paint(axes: Axes, lines: list[dict[str, Any]], over: str, *, phone: bool) -
     between = "\n" if phone else " "
     below = f"grey: ± one standard deviation of its seeds;{between}hollow: a tie or not tested"
     # Aligned right: where names are long, it is wider than the axes.
-    axes.set_xlabel(f"points from {over} on dev\n{below}", loc="right", multialignment="right")
+    axes.set_xlabel(
+        f"points from {over} on dev\n{below}", loc="right", multialignment="right"
+    )
 
 
-def _paint_line(axes: Axes, lane: int, line: dict[str, Any], colour: str, marker: str) -> None:
+def _paint_line(
+    axes: Axes, lane: int, line: dict[str, Any], colour: str, marker: str
+) -> None:
     reference = summarise(line["their_scores"])
     band = reference.sd or 0
     axes.fill_betweenx((lane - 0.5, lane + 0.5), -band, band, color=GRID, linewidth=0)

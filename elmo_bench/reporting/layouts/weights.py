@@ -29,7 +29,9 @@ SHARES = "in brackets and as the colour: share of weight times mean norm"
 
 
 def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The systems on all of the data that learned weights of the layers, and change nothing else."""
+    """The systems on all of the data that learned weights of the layers, and change
+    nothing else.
+    """
     whole = systems[systems.fraction == ""]
     return whole[learned_weights(whole)]
 
@@ -50,7 +52,9 @@ def weights(
         spread("γ", "gamma", count="gamma_n"),
     ]
     for name in ("layer", "share of layer"):
-        formats.extend(spread(f"{name} {k}", f"{name} {k}", count=f"{name} {k}_n") for k in layers)
+        formats.extend(
+            spread(f"{name} {k}", f"{name} {k}", count=f"{name} {k}_n") for k in layers
+        )
     formats.append(number("λ", "penalty", "g"))
     suite = mixes.suite.iloc[0]
     title = f"Learned weights of the layers at the best epoch, suite {suite}"
@@ -60,10 +64,12 @@ def weights(
 
 
 def learned(systems: pd.DataFrame) -> pd.DataFrame:
-    """A row for each group, encoder and place of the default runs: its weights at the best epoch, over seeds.
+    """A row for each group, encoder and place of the default runs: its weights at the
+    best epoch, over seeds.
 
-    Columns, each with `_mean`, `_sd` and `_n`: `gamma`, `layer 0` (the lowest) and so on, `share of layer 0` and so on,
-    the share of weight times mean norm in their sum, where the records have norms.
+    Columns, each with `_mean`, `_sd` and `_n`: `gamma`, `layer 0` (the lowest) and so
+    on, `share of layer 0` and so on, the share of weight times mean norm in their sum,
+    where the records have norms.
     """
     rows = []
     for _, group in systems.groupby("basis", sort=False):
@@ -75,7 +81,9 @@ def learned(systems: pd.DataFrame) -> pd.DataFrame:
 
 
 def mixes_of(system: Any) -> list[dict[str, Any]]:
-    """The mixes of a system by place (input or output; of a stack with the encoder, such as `input elmo`)."""
+    """The mixes of a system by place (input or output; of a stack with the encoder,
+    such as `input elmo`).
+    """
     seeds = [mixes for mixes in system.seed_mixes if mixes]
     rows = []
     for place in sorted(set(chain(*seeds))):
@@ -151,13 +159,17 @@ def _heat_map(mixes: list[dict[str, Any]], experiment: Experiment) -> Drawing:
     title = f"Layer weights of {encoder}, suite {suite}"
     descriptions = []
     for name, cells in zip(names, texts, strict=True):
-        layers = [f"{column} {text}" for column, text in zip(columns, cells, strict=False)]
+        layers = [
+            f"{column} {text}" for column, text in zip(columns, cells, strict=False)
+        ]
         descriptions.append(f"{name}: {', '.join(layers)}")
     shown = SHARES if with_shares else "learned weights"
     alt = f"{message}. {title}; {shown}. {'; '.join(descriptions)}."
     stem = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)])
     size = (WIDTH, 1.0 + 0.55 * len(names))
-    return Drawing(stem, title, alt.replace("\n", ", "), paint, message=message, size=size)
+    return Drawing(
+        stem, title, alt.replace("\n", ", "), paint, message=message, size=size
+    )
 
 
 def _texts(mix: dict[str, Any]) -> list[str]:
@@ -185,7 +197,9 @@ def _paint(
 ) -> None:
     filled = [row + [nan] * (len(columns) - len(row)) for row in grid]
     across, down = range(len(columns)), range(len(names))
-    axes.pcolormesh(across, down, filled, cmap="Blues", vmin=0, vmax=1.1, edgecolor=SURFACE)
+    axes.pcolormesh(
+        across, down, filled, cmap="Blues", vmin=0, vmax=1.1, edgecolor=SURFACE
+    )
     axes.invert_yaxis()
     for y, cells in enumerate(texts):
         for x, text in enumerate(cells):
