@@ -22,7 +22,7 @@ RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VECTORS = "encoder.vectors"
 # Left out of a spec at this value. An option that is added later is listed here with
 # its default, so that older records keep their hash.
-ABSENT: dict[str, Any] = {"task.training.patience": None}
+ABSENT: dict[str, Any] = {"task.training.patience": None, "data.max_eval": None}
 # Of an encoder: only the last component of a path is part of a run.
 FILES = ("weights", "inputs")
 # Of data of the user's own: its files, of which only the last component is part of a
@@ -41,7 +41,7 @@ _PATHS = re.compile(
 _SETTING = re.compile(
     r"protocol|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+"
     r"|trainer\.precision|vectors\.trainable"
-    rf"|data\.(train_fraction|max_train|least_steps|{'|'.join(OWN)})"
+    rf"|data\.(train_fraction|max_train|max_eval|least_steps|{'|'.join(OWN)})"
 )
 
 
@@ -142,7 +142,7 @@ _RULES: Rules = (
     (*_SHARE, ("data.train_fraction",)),
     (*_WHOLE, ("task.training.epochs", "task.training.batch", "task.training.tokens")),
     (*_WHOLE, ("task.training.patience", "task.characters.dim")),
-    (*_WHOLE, ("data.max_train", "data.least_steps")),
+    (*_WHOLE, ("data.max_train", "data.max_eval", "data.least_steps")),
     (*_WHOLE, ("launcher.jobs", "trainer.threads")),
     (*_PAIRS, ("task.characters.filters",)),
 )
@@ -153,7 +153,7 @@ _NULL = (
     *("task.training.schedule.name", "task.training.clip", "task.training.patience"),
     *("task.characters.dim", "task.characters.filters"),
     *("encoder.weights", VECTORS, "encoder.words"),
-    *("data.root", "data.max_train", "data.least_steps"),
+    *("data.root", "data.max_train", "data.max_eval", "data.least_steps"),
     *("store.folder", "store.max_gb", "launcher.jobs", "trainer.threads", RATE),
 )
 

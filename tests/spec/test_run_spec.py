@@ -147,7 +147,7 @@ def ner():
     ["lr_scale=0", "lr_scale=fast",
      "seed=-1", "seed=1.5", "seed=4294967296", "ledger=''", "place=middle", "mix.penalty=-1",
      "mix.penalty=.inf", "data.train_fraction=0",
-     "data.train_fraction=1.5", "data.max_train=0", "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
+     "data.train_fraction=1.5", "data.max_train=0", "data.max_eval=0", "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
      "task.training.epochs=0", "task.training.patience=0", "task.training.batch=0", "task.training.batch=1.5",
      "task.training.tokens=0", "task.training.clip=-1", "task.training.clip=0", "mix.dropout=1.5", "store.max_gb=-1",
      "task.characters.dim=-1", "task.characters.filters=[[0,5]]", "task.characters.filters=[3,64]",
