@@ -24,7 +24,7 @@ RESULTS = (
 
 
 def repository_pages() -> dict[str, str]:
-    """Repository path -> page of the site, for every Markdown file that the site shows."""
+    """Repository path -> page, for every Markdown file that the site shows."""
     pages = {
         "CONTRIBUTING.md": "contributing.md",
         "CHANGELOG.md": "changelog.md",
@@ -105,7 +105,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         shown = pages.get(target, target)
         if files.get_file_from_path(shown) is None:
             return link[0] if link[1] else link[2]
-        return f"{link[1]}[{link[2]}]({os.path.relpath(shown, os.path.dirname(name))}{link[4] or ''})"  # noqa: PTH120
+        path = os.path.relpath(shown, os.path.dirname(name))  # noqa: PTH120
+        return f"{link[1]}[{link[2]}]({path}{link[4] or ''})"
 
     return LINK.sub(follow, markdown)
 

@@ -12,7 +12,7 @@ import pytest
 
 from elmo_bench.ledger import Record
 from elmo_bench.runner.run import run
-from elmo_bench.spec import conf_files, config, run_spec
+from elmo_bench.spec import conf_files, config, describe, run_spec
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import described  # noqa: F401  # for tests
 
@@ -93,7 +93,7 @@ def first_ones(cases: Iterable[Any], count: int) -> list[Any]:
 
 def forget_configs() -> None:
     """Read every yaml again: configs are remembered by their names, whatever folders are included."""
-    for module in (config, conf_files, run_spec):
+    for module in (config, conf_files, describe, run_spec):
         for member in vars(module).values():
             if hasattr(member, "cache_clear"):
                 member.cache_clear()

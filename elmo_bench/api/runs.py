@@ -11,7 +11,7 @@ from elmo_bench.base.machine import wait_asleep
 from elmo_bench.base.progress import progress
 from elmo_bench.cli.entry import entry
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.reporting.console import outcome
+from elmo_bench.reporting.endings import outcome
 from elmo_bench.reporting.results import results
 from elmo_bench.runner.first_look import check_own_files, read_own_data
 from elmo_bench.runner.plan import Plan, plan

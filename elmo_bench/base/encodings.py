@@ -17,10 +17,10 @@ ISOLATED = 0.15  # of the bytes of such lines: letters with accents among ASCII
 
 
 class Guess(NamedTuple):
-    """An encoding, as iconv calls it (None: unknown), and what a message says of it."""
+    """An encoding that a file may have."""
 
-    name: str | None
-    said: str
+    name: str | None  # as iconv calls it; None if it is unknown
+    description: str  # for messages
 
 
 UTF_32 = Guess("UTF-32", "UTF-32")
@@ -40,7 +40,8 @@ def check_first(path: Path, line: bytes) -> None:
     if has_long_mark or (has_zeros and not has_mark):
         guess = UTF_32 if has_long_mark else _utf16_without_mark(line)
         raise UserError(
-            f"{path}:1: not UTF-8 text ({guess.said}). {_conversion(path, guess)}"
+            f"{path}:1: not UTF-8 text ({guess.description}). "
+            f"{_conversion(path, guess)}"
         )
 
 
@@ -51,7 +52,7 @@ def not_utf8(
     file may have.
     """
     guess = guessed_encoding(lines)
-    what = f"{guess.said}; {error.reason} at byte {error.start}"
+    what = f"{guess.description}; {error.reason} at byte {error.start}"
     return UserError(
         f"{path}:{number}: not UTF-8 text ({what}). {_conversion(path, guess)}"
     )
@@ -66,7 +67,9 @@ def _conversion(path: Path, guess: Guess) -> str:
 
 def guessed_encoding(lines: Iterable[bytes]) -> Guess:
     """The encoding of a file, from its lines that are not ASCII."""
-    sample, size, is_utf8 = bytearray(), 0, False
+    sample = bytearray()
+    size = 0
+    is_utf8 = False
     for line in lines:
         if not size and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return Guess("UTF-16", "UTF-16, as Excel writes")

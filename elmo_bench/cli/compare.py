@@ -16,6 +16,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import compared, parser
 from elmo_bench.ledger import check_exists, read_all
+from elmo_bench.reporting.advice import advice
+from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.formats import SEEN, gain_formats, shown_conclusion, words
@@ -36,6 +38,7 @@ from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.options import guess
+from elmo_bench.spec.task_files import of_system
 
 POINTS = 2.0  # a difference that most people would like to see
 FAMILY = "p (Holm): adjusted for {} above."
@@ -90,8 +93,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         nargs="+",
         default=[],
         metavar=("NAME", "KEY=VALUE"),
-        help="an encoder with changes of encoder.*, once for each: "
-        "--encoder elmo encoder.precision=bfloat16",
+        help="an encoder with changes of encoder.*, or with another head, once for "
+        "each: --encoder elmo encoder.precision=bfloat16 --encoder elmo head=linear",
     )
     add("--suite", help="whose runs (default: the ledger's, if it has one)")
     add(
@@ -119,10 +122,11 @@ def _encoders(options: argparse.Namespace) -> list[str]:
 
 def _check_changes(name: str, changes: Sequence[str]) -> None:
     for change in changes:
-        if not (change.startswith("encoder.") and "=" in change):
+        option, equals, _ = change.partition("=")
+        if not equals or not of_system(option):
             raise UserError(
-                f"--encoder {name} {change}: takes encoder.KEY=VALUE alone. "
-                "Runs with other changes are in the report's table of all runs."
+                f"--encoder {name} {change}: takes encoder.KEY=VALUE and head=NAME "
+                "alone. Runs with other changes are in the report's table of all runs."
             )
 
 
@@ -182,7 +186,7 @@ def _print_two(
     table = make_table("", "", with_gains(pd.DataFrame(lines), comparisons), formats)
     title = f"test scores of {encoders[0]} minus {encoders[1]}, {where}"
     print(f"{title}:\n\n{fitted(table.columns, table.texts())}")
-    _print_notes([*table.notes, *notes], chosen, comparisons)
+    _print_notes([*table.notes, *notes], chosen, comparisons, frame)
 
 
 def _other_verdicts(frame: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
@@ -249,17 +253,23 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     notes = []
     for (task, why), count in counts.items():
         notes.append(f"{task}: {counted(count, 'pair')} not tested ({why})")
-    _print_notes(notes, chosen, comparisons)
+    _print_notes(notes, chosen, comparisons, frame)
 
 
 def _print_notes(
-    notes: Sequence[str], chosen: pd.DataFrame, comparisons: pd.DataFrame
+    notes: Sequence[str],
+    chosen: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    frame: pd.DataFrame,
 ) -> None:
     """Print these notes, and those about the data and the marks of the systems."""
+    _print_labels(chosen, frame)
     notes = list(notes)
     own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
     notes += power([difference for difference in differences if difference is not None])
+    for _, group in chosen[chosen.hash.isin(own_data)].groupby("basis", sort=False):
+        notes += advice(group, comparisons)
     marks = set(chosen["mark"])
     if DAGGER in marks:
         notes.append(NOT_CONVERGED)
@@ -267,6 +277,18 @@ def _print_notes(
         notes.append(UNCHECKED)
     for note in notes:
         print(f"\n{note}")
+
+
+def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
+    """Print the scores by label, of data of the user's own."""
+    for _, group in chosen.groupby("basis", sort=False):
+        if not reads_own_data(group.task.iloc[0]):
+            continue
+        table = by_label(frame, group)
+        if table is not None:
+            more = f"; {table.left_out} rarer labels left out" if table.left_out else ""
+            print(f"\n{table.measure} of each label on test, mean over seeds{more}:\n")
+            print(fitted(table.header, table.body))
 
 
 def power(differences: Sequence[Difference]) -> list[str]:

@@ -82,8 +82,8 @@ def _check_suite(suite: str, suites: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise UserError for a suite that none of the tasks has."""
     names: set[str] = set().union(*suites.values())
     if suite not in names:
-        known = ", ".join(sorted(names))
-        raise UserError(f"--suite {suite}: unknown suite. Choose one of: {known}.")
+        choices = ", ".join(sorted(names))
+        raise UserError(f"--suite {suite}: unknown suite. Choose one of: {choices}.")
 
 
 def _download(task: str, wanted: Any, folder: Path, options: argparse.Namespace) -> int:

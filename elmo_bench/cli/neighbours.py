@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
     reader = _reader(encoder, options.layer, all_words)
     threads = choose_threads(None, "neighbours")
     with progress("neighbours") as meter, use_threads(threads):
-        found = nearest(
+        neighbours = nearest(
             reader.encode,
             texts(),
             sentence,
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
             seen=lambda count: meter.advance(steps=count),
         )
     print(f"{options.sentence}    ({reader.title})")
-    _print(found)
+    _print(neighbours)
     return 0
 
 
@@ -130,8 +130,8 @@ def _check(
         )
 
 
-def _print(found: "Sequence[Near]") -> None:
-    for near in found:
+def _print(neighbours: "Sequence[Near]") -> None:
+    for near in neighbours:
         left = list(near.sentence[: near.position])
         right = list(near.sentence[near.position + 1 :])
         before = left[-AROUND:]
@@ -142,7 +142,7 @@ def _print(found: "Sequence[Near]") -> None:
             after.append("…")
         line = f"{' '.join(before)} [{near.word}] {' '.join(after)}"
         print(f"{near.cosine:6.3f}  {line}".rstrip())
-    if not found:
+    if not neighbours:
         print(
             "nothing found: the word, or every token of the text to compare with, "
             "has no vector"

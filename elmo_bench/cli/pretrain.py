@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_bench.cli.evaluate import TEXT
 from elmo_bench.pretraining import CONF
-from elmo_bench.reporting.console import next_lines
+from elmo_bench.reporting.endings import next_lines
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.options import spelled
 

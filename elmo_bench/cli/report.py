@@ -9,7 +9,7 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.ledger import Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
-from elmo_bench.reporting.console import report_folder
+from elmo_bench.reporting.endings import report_folder
 from elmo_bench.spec.names import metric_of
 
 if TYPE_CHECKING:

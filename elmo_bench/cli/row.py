@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, read_all, score_of
-from elmo_bench.reporting.console import LEDGER, fitted
+from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.published import published
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.runner.states import RunState
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.sweeps import LEDGER
 
 NAME = "row"
 LEAST_SEEDS = 2  # of a test

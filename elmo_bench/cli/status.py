@@ -9,13 +9,14 @@ from statistics import fmean
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
-from elmo_bench.reporting.console import LEDGER, fitted
+from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.names import distinct_name
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import STATES, LedgerState, RunState
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
+from elmo_bench.spec.sweeps import LEDGER
 
 
 def main(arguments: list[str]) -> int:

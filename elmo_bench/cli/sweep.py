@@ -14,12 +14,14 @@ from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
-from elmo_bench.reporting.console import already, outcome, overviews
+from elmo_bench.reporting.console import overviews
+from elmo_bench.reporting.endings import already, outcome
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.task_files import FLOOR
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +44,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         interrupted = True
     records = [result.record for result in results if result.record is not None]
-    for table in overviews(records):
+    for table in overviews(records, planned.ledger):
         print(f"\n{table}")
     missing = len(planned.runs) - len(results)
     return _report(results, missing=missing, interrupted=interrupted)
@@ -103,6 +105,9 @@ def _start(planned: Plan, states: Sequence[RunState]) -> str:
     """How many runs there are, how many are done, and how long the others take."""
     todo = sum(state.state != "done" for state in states)
     line = f"{len(states)} runs, {len(states) - todo} of them done"
+    floors = {run.spec.encoder for run in planned.runs if run.spec.head == FLOOR}
+    if floors:
+        line = f"{line} (with the floor {' and '.join(sorted(floors))}: seconds)"
     if not todo:
         return line
     workers = min(todo, planned.workers or 1)

@@ -1,15 +1,13 @@
-"""The outcomes of a record: what each item of dev and of test contributed to every
-figure, as arrays of whole numbers.
+"""The outcomes of a record: what each item contributed to every figure.
 
-A metric counts: arrays by name, with a number for each item (`correct`), and for
-figures by type `type:PER.correct`. A run adds what it knows of the items. One file has
-all of it, and the names on dev begin with `dev.`:
+Outcomes are arrays of whole numbers. A metric counts: arrays by name, with a number for
+each item (`correct`), and for figures by type `type:PER.correct`. A run adds what it
+knows of the items. One file has dev and test; the names on dev begin with `dev.`:
 
 - `correct` and similar names: what the metric counts, by item; the metric's `figures`
   of their sums are `scores.*`. Names that end in `_num` are of fractions, in
   millionths.
-- `cluster`: numbers of the groups of items that were drawn together, where the task
-  knows.
+- `cluster`: the number of the item's group, of items drawn together, if there are any.
 - `unseen`, `novector`: whether the item has a word that training lacks, or that the
   suite's static vectors lack.
 - `unseen.correct`, `novector.correct`: where slices have units that are no items, such
@@ -331,7 +329,9 @@ def _table(types: Arrays) -> dict[str, np.ndarray]:
         counts |= dict.fromkeys(of_kind)
     number_of_items = len(next(iter(types.values())))
     nothing = np.zeros(number_of_items, np.int64)
-    items, numbers, rows = [], [], []
+    items = []
+    numbers = []
+    rows = []
     for number, kind in enumerate(kinds):
         columns = [by_type[kind].get(count, nothing) for count in counts]
         present = np.logical_or.reduce([column != 0 for column in columns]).nonzero()[0]

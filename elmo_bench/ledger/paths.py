@@ -158,7 +158,8 @@ def list_runs(
         folders.clear()
         for name in names:
             with suppress(UserError):  # somebody else's folder
-                runs[RunPaths(ledger, *place, _seed(name))].add(name)  # type: ignore[arg-type, call-arg]
+                run = RunPaths(ledger, *place, _seed(name))  # type: ignore[arg-type, call-arg]
+                runs[run].add(name)
     return {run: runs[run] for run in sorted(runs)}, problems
 
 

@@ -18,7 +18,10 @@ MOST_TICKS = 6
 
 @dataclass
 class _Label:
-    """A name beside its point: where it is in units of the axes, and how large, about."""
+    """A name next to its point.
+
+    x, y, width and height are in units of the axes; the size is approximate.
+    """
 
     text: str
     colour: str

@@ -11,14 +11,17 @@ from elmo_bench.spec.budget import converged
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import DRAWN, RunSpec
+from elmo_bench.spec.task_files import of_system
 
-LABELS = (
-    "task.data.labels"  # which labels a run was trained and scored on, unless it is the true ones
-)
+# which labels a run was trained and scored on, unless it is the true ones
+LABELS = "task.data.labels"
 
 
 class Run(NamedTuple):
-    """The columns of a frame of runs; `runs` adds a few that depend on the other runs."""
+    """The columns of a frame of runs.
+
+    `runs` adds a few that depend on the other runs.
+    """
 
     suite: str
     task: str
@@ -52,18 +55,23 @@ class Run(NamedTuple):
     commit: str | None
     torch: str | None
     created: str  # UTC
-    # What comparable runs have in common. `basis` is all of it, and `home` the same for all of the training data.
+    # What comparable runs have in common. `basis` is all of it, and `home` the same for
+    # all of the training data.
     version: str  # of the task and of the training protocol
-    fraction: str  # options that take a fraction of the training data; empty for all of it
+    fraction: (
+        str  # options that take a fraction of the training data; empty for all of it
+    )
     labels: str  # `control` for control labels
     basis: str
     home: str
     # How tables call it, and what they ask about it.
     anchor: str  # its address on a page
     drawn: bool  # whether the seed draws the training data
-    encoder_label: str  # the encoder with its changes
+    encoder_label: (
+        str  # the encoder with its changes, and with a head that is not the task's own
+    )
     run_label: str  # the encoder with all changes but the amount of data
-    variation: str  # the changes to neither the encoder nor the amount of data
+    variation: str  # the changes to neither encoder, head nor amount of data
     measure: str  # what the main score is called
     macro_f1: float  # on test; NaN if the metric has none
     work_minutes: float  # processor time of all threads; on a GPU wall time
@@ -86,9 +94,9 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
     test_scores = record.scores.test.overall
     best = record.epochs.best
     weights = record.layer_weights
-    version = (
-        f"{spec.settings.get('task.version', '')}, protocol {spec.settings.get('protocol', '')}"
-    )
+    task_version = spec.settings.get("task.version", "")
+    protocol = spec.settings.get("protocol", "")
+    version = f"{task_version}, protocol {protocol}"
     data = str((spec.contents or {}).get("data", ""))[:12]
     labels = str(spec.settings.get(LABELS, ""))
     fraction = fraction_of(spec)
@@ -154,15 +162,21 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
 
 def fraction_of(spec: RunSpec) -> dict[str, str]:
     """The changes that take a fraction of the training data; empty for all of it."""
-    return {key: spec.changes[key] for key in FRACTION if spec.changes.get(key, "null") != "null"}
+    return {
+        key: spec.changes[key]
+        for key in FRACTION
+        if spec.changes.get(key, "null") != "null"
+    }
 
 
 def variation_of(spec: RunSpec) -> dict[str, str]:
-    """The changes to neither the encoder nor the amount of data; empty for a run that compares encoders."""
+    """The changes to neither encoder, head nor amount of data; empty for a run that
+    compares encoders.
+    """
     return {
         key: value
         for key, value in spec.changes.items()
-        if not key.startswith("encoder.") and key not in FRACTION
+        if not of_system(key) and key not in FRACTION
     }
 
 

@@ -20,13 +20,17 @@ def with_groups(systems: pd.DataFrame) -> pd.DataFrame:
     with most encoders come first. Adds columns, equal for all systems of a group:
 
     - `amount`: of training data, in words; empty for all of it
-    - `differs`: how its data, versions and size differ from the other groups of the task; may be empty
+    - `differs`: how its data, versions and size differ from the other groups of the
+      task; may be empty
     - `note`: `differs`, control labels and the amount of training data
-    - `title`, `group_name`: the task in words, and as an option, each with the note; `heading` has both
+    - `title`, `group_name`: the task in words, and as an option, each with the note;
+      `heading` has both
     - `stem`: the start of its file names
-    - `home_title`, `home_heading`, `home_stem`: the same for any amount of training data
+    - `home_title`, `home_heading`, `home_stem`: the same for any amount of training
+      data
     - `metric_name`: the main score in English, such as `average F1`
-    - `whole`: how many examples the whole training split has, if a run on all of it is known; missing otherwise
+    - `whole`: how many examples the whole training split has, if a run on all of it is
+      known; missing otherwise
 
     and one that is not: `share`, the share of the training split that the system was
     trained on; missing if `whole` is.
@@ -111,7 +115,9 @@ def _data_in_words(task: pd.DataFrame, homes: pd.DataFrame) -> dict[str, str]:
     """
     options = {str(home): _data_options(spec) for home, spec in homes.spec.items()}
     common = set.intersection(*options.values())
-    different = {home: ", ".join(sorted(own - common)) for home, own in options.items()}
+    different = {
+        home: ", ".join(sorted(of_home - common)) for home, of_home in options.items()
+    }
     if len(set(different.values())) == len(different):
         return different
     wholes = _whole_splits(task)

@@ -198,7 +198,8 @@ def _check_comparable(ours: pd.Series, theirs: pd.Series) -> None:
     for name in ("suite", "task", "version", "data"):
         if ours[name] != theirs[name]:
             raise UserError(
-                f"{name} is {ours[name]} and {theirs[name]}. Compare runs on the same data and metric."
+                f"{name} is {ours[name]} and {theirs[name]}. "
+                "Compare runs on the same data and metric."
             )
 
 
@@ -284,8 +285,8 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
         same = np.array_equal(outcomes[CLUSTER], expected[CLUSTER])
     if not same:
         raise UserError(
-            f"{name}: its outcomes are of other items than the outcomes of {first_name}. "
-            "Run both again with overwrite=true."
+            f"{name}: its outcomes are of other items than the outcomes of "
+            f"{first_name}. Run both again with overwrite=true."
         )
 
 

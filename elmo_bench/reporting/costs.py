@@ -52,7 +52,9 @@ def rate(heading: str) -> Format:
         middle = present(line.get(heading))
         if middle is None:
             return ""
-        return f"{middle:,.0f} ({line[f'{heading} low']:,.0f} to {line[f'{heading} high']:,.0f})"
+        low = line[f"{heading} low"]
+        high = line[f"{heading} high"]
+        return f"{middle:,.0f} ({low:,.0f} to {high:,.0f})"
 
     return Format(
         heading, text, {"": heading, "low": f"{heading} low", "high": f"{heading} high"}

@@ -23,7 +23,10 @@ from matplotlib.figure import Figure
 from elmo_bench.spec.experiments import Experiment
 
 WIDTH = 10.0  # inches of a figure
-SURFACE, INK, FAINT, GRID = "#ffffff", "#1c2128", "#646c76", "#dde1e6"
+SURFACE = "#ffffff"
+INK = "#1c2128"
+FAINT = "#646c76"
+GRID = "#dde1e6"
 # Of encoders, in a page's dark mode others: blue, green, purple, red, violet, olive.
 SERIES = ("#1f66c1", "#0a8265", "#a23e9a", "#c0412c", "#5b5bd6", "#8a6d00")
 STATIC, NO_VECTORS = "#a96500", "#6f7780"
@@ -172,7 +175,7 @@ def look(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker by name, the same in every figure: whatever other names are in
     it.
     """
-    spare = [each for each in SPARE if each not in NAMED.values()]
+    spare = [style for style in SPARE if style not in NAMED.values()]
     return {
         name: NAMED.get(name) or spare[crc32(name.encode()) % len(spare)]
         for name in names

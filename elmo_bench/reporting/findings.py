@@ -117,7 +117,8 @@ def _keys_and_body(path: Path, name: str, part: str) -> tuple[dict[str, str], st
         keys[key] = value.strip()
     if keys.keys() != set(KEYS):
         raise UserError(
-            f"{path}: {name}: the lines below its name are {', '.join(KEYS)}, then an empty one."
+            f"{path}: {name}: the lines below its name are {', '.join(KEYS)}, "
+            "then an empty one."
         )
     return keys, body
 
@@ -128,7 +129,8 @@ def _module(path: Path) -> ModuleType:
     """
     if not path.is_file():
         raise UserError(
-            f"{path}: no such file. It has the claims of the findings beside it: docs/leaderboard.md."
+            f"{path}: no such file. It has the claims of the findings beside it: "
+            "docs/leaderboard.md."
         )
     module = ModuleType(path.stem)
     try:
@@ -147,7 +149,8 @@ def _claim(module: ModuleType, code: Path, name: str) -> Claim:
     claim = getattr(module, name, None)
     if not callable(claim):
         raise UserError(
-            f"{code}: has no function {name}, which its finding names. Write: def {name}(tables): …"
+            f"{code}: has no function {name}, which its finding names. "
+            f"Write: def {name}(tables): …"
         )
     return claim
 
@@ -165,7 +168,8 @@ def _filled(path: Path, name: str, body: str, numbers: Mapping[str, str]) -> str
     def number(placeholder: re.Match[str]) -> str:
         if placeholder[1] not in numbers:
             raise UserError(
-                f"{path}: {name}: {placeholder[0]} is not among the numbers that its claim returns."
+                f"{path}: {name}: {placeholder[0]} is not among the numbers that its "
+                "claim returns."
             )
         return numbers[placeholder[1]]
 

@@ -245,7 +245,9 @@ def with_judgements(systems: pd.DataFrame) -> pd.DataFrame:
     """Systems with their comparison over the baseline (`with_gains`), and what `judged`
     shows of it.
     """
-    judgements, marks, hints = [], [], []
+    judgements = []
+    marks = []
+    hints = []
     for line in lines_of(systems):
         if present(line.get("gain")) is not None:
             judgements.append(line["conclusion"])

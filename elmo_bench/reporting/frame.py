@@ -22,6 +22,7 @@ from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import invented
+from elmo_bench.spec.task_files import of_system
 
 NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
 
@@ -47,7 +48,9 @@ def runs_at(found: Iterable[tuple[RunPaths, Record]]) -> pd.DataFrame:
     reasons = {run_hash: _why_left_out(spec) for run_hash, spec in specs.items()}
     # Texts stay objects, which are one block of the frame: it is selected from faster.
     numbers = {
-        name: hint for name, hint in Run.__annotations__.items() if hint in (int, float, bool)
+        name: hint
+        for name, hint in Run.__annotations__.items()
+        if hint in (int, float, bool)
     }
     frame = pd.DataFrame(rows, columns=Run._fields, dtype=object).astype(numbers)
     frame["left_out"] = frame.hash.map(reasons)
@@ -95,8 +98,14 @@ def _name_encoders(frame: pd.DataFrame) -> None:
     ]
     encoder_labels, run_labels = [], []
     for encoder, spec in zip(frame.encoder, frame.spec, strict=True):
-        changes = [f"{key}={value}" for key, value in spec.changes.items() if key not in FRACTION]
-        of_encoder = [change for change in changes if change.startswith("encoder.")]
+        changes = [
+            f"{key}={value}"
+            for key, value in spec.changes.items()
+            if key not in FRACTION
+        ]
+        of_encoder = [
+            change for change in changes if of_system(change.partition("=")[0])
+        ]
         encoder_labels.append(", ".join([encoder, *of_encoder]))
         run_labels.append(", ".join([encoder, *changes]))
     frame["encoder_label"] = encoder_labels
@@ -143,7 +152,9 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     table["seeds"] = by_hash.seed.agg(tuple)
     table["seed_list"] = [", ".join(map(str, seeds)) for seeds in table.seeds]
     table["n"] = by_hash.size()
-    deterministic = pd.Series([spec.deterministic for spec in table.spec], table.index, bool)
+    deterministic = pd.Series(
+        [spec.deterministic for spec in table.spec], table.index, bool
+    )
     for name in ("dev", "test", "macro_f1"):
         scores = by_hash[name].agg(tuple)
         table[f"{name}_scores"] = scores

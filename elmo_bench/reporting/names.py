@@ -13,14 +13,16 @@ BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
 NOT_CHECKED = "not checked"
 UNCHECKED = (
-    f"{NOT_CHECKED}: the task is not installed, so nothing here computes its scores again from the outcomes. "
-    "Give its folder: --include FOLDER."
+    f"{NOT_CHECKED}: the task is not installed, so nothing here computes its scores "
+    "again from the outcomes. Give its folder: --include FOLDER."
 )
 NOT_CONVERGED = (
-    f"{DAGGER} not converged: a seed had fewer epochs than the task's budget, the task has no measured budget, or a "
-    "seed learned nothing (0 on dev, or one answer to everything after every epoch). Its gains have no verdict. To "
-    "measure a budget, run the baseline and an encoder at twice the epochs, three seeds: if neither gains more than "
-    "one point and more than twice its standard error, write the epochs to report.budget in the task's yaml."
+    f"{DAGGER} not converged: a seed had fewer epochs than the task's budget, the task "
+    "has no measured budget, or a seed learned nothing (0 on dev, or one answer to "
+    "everything after every epoch). Its gains have no verdict. "
+    "To measure a budget, run the baseline and an encoder at twice the epochs, three "
+    "seeds: if neither gains more than one point and more than twice its standard "
+    "error, write the epochs to report.budget in the task's yaml."
 )
 
 

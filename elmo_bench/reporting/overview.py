@@ -38,8 +38,9 @@ from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 
 RANKED = (
-    "mean rank: over the tasks ({}), among the encoders that are converged on each of them; 1 is best. In brackets its "
-    "95 % interval, from the tests of all pairs on all tasks (Holm)."
+    "mean rank: over the tasks ({}), among the encoders that are converged on each of "
+    "them; 1 is best. "
+    "In brackets its 95 % interval, from the tests of all pairs on all tasks (Holm)."
 )
 WEIGHTS = Path("elmo_bench/weights")  # in the repository
 
@@ -244,7 +245,7 @@ def about(spec: RunSpec) -> str:
     )
     text = re.sub(r"\n# ", " ", path.read_text(encoding="utf-8"))
     sentence = re.search(
-        r"elmo-bench run encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text
+        r"elmo-bench run [^:\n]*encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text
     )
     return f"{sentence[1][0].upper()}{sentence[1][1:]}." if sentence else ""
 

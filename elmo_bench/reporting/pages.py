@@ -171,7 +171,7 @@ def _moved(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, st
 
 
 def _encoders(suite: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of each encoder what it is, its rank, its scores with their gains, and its cost."""
+    """A description, rank, scores with gains, and cost for each encoder."""
     encoders = []
     for encoder in lines_of(suite["encoders"]):
         scores = suite["scores"][suite["scores"].name == encoder["name"]]
@@ -229,8 +229,13 @@ def _facts(system: Any) -> dict[str, str]:
         "data": "; ".join([system.data, *system.notes]),
         "parameters": f"{system.trainable:,} trainable, {system.frozen:,} frozen",
         "best epoch": ", ".join(dict.fromkeys(system.seed_epochs)),
-        "converged": f"{system.converged} of {system.n} seeds, protocol {system.protocol}",
-        "cost": f"{system.work_minutes:.1f} minutes, {system.peak_memory_mib:,.0f} MiB, a run",
+        "converged": (
+            f"{system.converged} of {system.n} seeds, protocol {system.protocol}"
+        ),
+        "cost": (
+            f"{system.work_minutes:.1f} minutes, "
+            f"{system.peak_memory_mib:,.0f} MiB, a run"
+        ),
         "made": ", ".join(
             [system.created[:10], system.cpu, system.device, system.precision]
         ),
@@ -246,7 +251,8 @@ def data_lines(systems: pd.DataFrame) -> list[str]:
         )
         facts = [data_name(group.task, group.suite), counts, f"size {group.size}"]
         facts += [f"version {group.version}", f"digest {group.data}"]
-        line = f"{group.title} ({group.group_name}): {'; '.join(fact for fact in facts if fact)}."
+        listed = "; ".join(fact for fact in facts if fact)
+        line = f"{group.title} ({group.group_name}): {listed}."
         notes = "; ".join(note.rstrip(".") for note in group.notes)
         lines.append(f"{line} Notes: {notes}." if notes else line)
     return lines
@@ -264,9 +270,10 @@ def machines(runs: pd.DataFrame) -> list[str]:
         )
     if len(lines) < 2:
         return lines
+    hours = runs.work_minutes.sum() / 60
     return [
         *lines,
-        f"In total: {counted(len(runs))}, {runs.work_minutes.sum() / 60:.1f} hours of computing",
+        f"In total: {counted(len(runs))}, {hours:.1f} hours of computing",
     ]
 
 

@@ -59,10 +59,9 @@ def headline(name: str, gains: pd.DataFrame) -> str:
     for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to")):
         group = tested[tested.verdict == verdict]
         if len(group):
+            amounts = _amounts(group.gain.abs())
             where = _listed(list(group.label), len(tested))
-            clauses.append(
-                f"{prose} {does} {_amounts(group.gain.abs())} points {over} {OVER} on {where}"
-            )
+            clauses.append(f"{prose} {does} {amounts} points {over} {OVER} on {where}")
     ties = tested[tested.verdict == "tie"]
     if len(ties):
         where, what = _listed(list(ties.label), len(tested)), "no difference was shown"
@@ -120,10 +119,10 @@ def picture(
     def paint(axes: Axes, phone: bool) -> None:
         _paint(axes, lanes_, name, between=between, left_out=left_out, phone=phone)
 
-    texts = [
-        f"{lane.gain['title']} {signed(lane.gain['gain'], 1)} ({lane.gain['conclusion']})"
-        for lane in lanes_
-    ]
+    texts = []
+    for lane in lanes_:
+        gain = signed(lane.gain["gain"], 1)
+        texts.append(f"{lane.gain['title']} {gain} ({lane.gain['conclusion']})")
     alt = f"{title} {'; '.join(texts)}."
     if left_out:
         alt += f" N{left_out[1:]}."
@@ -195,7 +194,11 @@ def _paint(
             _share(right, at, "paper", lane.papers_share, colour=INK)
     shades = "; pale: word vector, full: context" if between else ""
     of_parts = " (of the parts: table 1)" if between else ""
-    below = f"points over {OVER} on test{shades}\nand the 95 % interval over seeds and items{of_parts}\n{left_out}"
+    below = (
+        f"points over {OVER} on test{shades}\n"
+        f"and the 95 % interval over seeds and items{of_parts}\n"
+        f"{left_out}"
+    )
     left.set_xlabel(below.strip())
     paper = (
         "\n(the paper: on its data)"

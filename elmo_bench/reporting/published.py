@@ -99,12 +99,16 @@ def verdict(score: float, seed: int, processor: str, row: Published) -> str:
     On the same kind of processor a seed reproduces its own score, but for the order of
     sums. Elsewhere, or with another seed, a score is one more draw.
     """
-    own = row.seeds.get(str(seed))
-    if own and own["processor"] == processor:
-        off, most = abs(score - own["test"]), NEAR
-        where = f"the published {own['test']:.2f} of seed {seed} on the same processor"
+    of_seed = row.seeds.get(str(seed))
+    if of_seed and of_seed["processor"] == processor:
+        test = of_seed["test"]
+        off, most = abs(score - test), NEAR
+        where = f"the published {test:.2f} of seed {seed} on the same processor"
     elif row.sd is None:
-        return f"not comparable: published {row.mean:.2f} for one seed on another processor or seed"
+        return (
+            f"not comparable: published {row.mean:.2f} for one seed "
+            "on another processor or seed"
+        )
     else:
         off, most = abs(score - row.mean), max(NEAR, DEVIATIONS * row.sd)
         where = f"the published mean {row.mean:.2f}; up to {most:.2f} counts"

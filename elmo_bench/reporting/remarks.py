@@ -29,8 +29,9 @@ def remarks(runs: pd.DataFrame) -> list[str]:
     for run in rows_of(runs[~runs.current]):
         if reads_own_data(run.task) and run.data != data_of[run.replaced_by]:
             lines.add(
-                f"{run.task} on suite {run.suite}: runs on an earlier file of this name are left out. If it is "
-                "another file, and no older version, make its runs with a name of their own: suite.name=NAME."
+                f"{run.task} on suite {run.suite}: runs on an earlier file of this "
+                "name are left out. If it is another file, and no older version, make "
+                "its runs with a name of their own: suite.name=NAME."
             )
     return [*sorted(lines), *mixed_code(shown(runs))]
 
@@ -51,8 +52,8 @@ def mixed_code(runs: pd.DataFrame) -> list[str]:
                 code["encoder"]
             )
     return [
-        f"{name}: the code of the {part} changed between these runs, so their scores do not compare. "
-        "Make the older ones again: overwrite=true."
+        f"{name}: the code of the {part} changed between these runs, so their scores "
+        "do not compare. Make the older ones again: overwrite=true."
         for (_, part, name), different in digests.items()
         if len(different) > 1
     ]

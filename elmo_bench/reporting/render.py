@@ -34,10 +34,12 @@ MINUTES, MINUTES_END = (
 # other texts.
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
 _LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$", "→": r"$\to$", "…": r"\ldots{}",
-    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≤": r"$\le$", "<": "$<$", ">": "$>$", "λ": r"$\lambda$",
-    "γ": r"$\gamma$", "=": "$=$", "·": r"$\cdot$", "†": r"\dag{}",
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "±": r"$\pm$", "−": "$-$", "→": r"$\to$", "≤": r"$\le$", "·": r"$\cdot$",
+    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "…": r"\ldots{}",
+    "<": "$<$", ">": "$>$", "=": "$=$", "λ": r"$\lambda$", "γ": r"$\gamma$",
+    "†": r"\dag{}",
 })  # fmt: skip
 
 
@@ -95,7 +97,8 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
     markers = [(START, END), (MINUTES, MINUTES_END)]
     if not any(end in text.partition(start)[2] for start, end in markers):
         raise UserError(
-            f"--readme {path}: has no {START} and {END}. Write these two lines where the table belongs."
+            f"--readme {path}: has no {START} and {END}. "
+            "Write these two lines where the table belongs."
         )
     summary = minutes = "No runs yet."
     for suite in lines_of(board.suites):

@@ -107,9 +107,10 @@ def _notes(
         title = task_title(row.task)
         hidden.append(f"{row.detectable:.1f} points on {title[0].lower()}{title[1:]}")
     if hidden:
-        least = f"such a test alone finds a true gain of {' and of '.join(hidden)} in 80 of 100 repetitions"
         notes.append(
-            f"A tie does not show that there is no gain: {least}, and a smaller one more seldom."
+            "A tie does not show that there is no gain: such a test alone finds a true "
+            f"gain of {' and of '.join(hidden)} in 80 of 100 repetitions, "
+            "and a smaller one more seldom."
         )
     return notes
 
@@ -141,15 +142,14 @@ def _planned(
     ):
         return []
     notes = [
-        f"Holm's adjustment is over the {tested} tests that have runs, of {planned} that are planned."
+        f"Holm's adjustment is over the {tested} tests that have runs, "
+        f"of {planned} that are planned."
     ]
     by_task = {task: set(group.name) for task, group in systems.groupby("task")}
+    keys = [variant.key for variant in experiment.variants]
     for task in tasks:
-        absent = [
-            each.key
-            for each in experiment.variants
-            if each.key not in by_task.get(task, set())
-        ]
+        with_runs = by_task.get(task, set())
+        absent = [key for key in keys if key not in with_runs]
         if absent:
             notes.append(
                 f"No runs yet on {task_title(task).lower()}: {', '.join(absent)}."

@@ -284,6 +284,7 @@ def layout_of(experiment: Experiment) -> Layout:
     if experiment.layout not in _LAYOUTS:
         names = ", ".join(sorted(_LAYOUTS))
         raise UserError(
-            f"experiment {experiment.name}: layout {experiment.layout} is unknown. Choose one of: {names}."
+            f"experiment {experiment.name}: layout {experiment.layout} is unknown. "
+            f"Choose one of: {names}."
         )
     return _LAYOUTS[experiment.layout]

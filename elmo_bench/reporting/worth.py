@@ -17,8 +17,9 @@ from elmo_bench.reporting.tables import Table, make_table, with_gains
 
 TITLE = "Worth against cost"
 NOTE = (
-    "Costs: {}, one thread; median (and range) of {} passes over {:,} tokens in all. load: processor seconds, with the "
-    "libraries that the encoder imports. peak: above the process without encoder."
+    "Costs: {}, one thread; median (and range) of {} passes over {:,} tokens in all. "
+    "load: processor seconds, with the libraries that the encoder imports. "
+    "peak: above the process without encoder."
 )
 
 
@@ -59,7 +60,8 @@ def worth(
     )
     cost = baseline.cost.iloc[0]
     passes = len(cost.tokens_per_second["1"])
-    note = f"Gains: {', '.join(titles)}. {NOTE.format(processor(cost.environment), passes, cost.tokens)}"
+    costs = NOTE.format(processor(cost.environment), passes, cost.tokens)
+    note = f"Gains: {', '.join(titles)}. {costs}"
     shown = frame.drop(columns="anchor").assign(
         gain=frame.gain.where(frame.name != BASELINE)
     )
@@ -100,7 +102,8 @@ def _against_cost(stem: str, title: str, frame: pd.DataFrame, of: str) -> Drawin
     })  # fmt: skip
     best = frame.iloc[1:].sort_values("gain", ascending=False, kind="stable").iloc[0]
     message = (
-        f"{best['name']} gains most, {best.gain:.1f} points ({of}), and reads {best[SPEED]:,.0f} tokens/s; "
+        f"{best['name']} gains most, {best.gain:.1f} points ({of}), "
+        f"and reads {best[SPEED]:,.0f} tokens/s; "
         f"{BASELINE} reads {frame[SPEED].iloc[0]:,.0f}"
     )
     return chart(stem, title, points, message=message)

@@ -143,7 +143,7 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
 def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
     """Note what a run on data of the user's own has in place of its least number of
     steps, if epochs were given."""
-    training = task_yaml(spec.task).get("training", {})
+    training = task_yaml(spec.task, spec.head).get("training", {})
     usual = training.get("least_steps")
     epochs = spec.settings.get("task.training.epochs")
     if usual is None or spec.settings.get(_LEAST) is not None:

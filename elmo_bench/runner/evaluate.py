@@ -65,21 +65,21 @@ def evaluate(
             path = work / f"{split}.predictions{data.ending}"
             data.write(path, examples, predicted)
         counted = encoded(module.counts)
-        known = _clusters(examples) | marks_of(examples)
-        known |= slice_outcomes(
+        added = _clusters(examples) | marks_of(examples)
+        added |= slice_outcomes(
             data, module.metric, examples, predicted, rare=rare, whole=counted
         )
-        _check_names(counted, known, prepared.spec.task)
-        outcomes[split] = counted | known
+        _check_names(counted, added, prepared.spec.task)
+        outcomes[split] = counted | added
     stored = ledger.joined(outcomes)
     check_figures(stored, module.metric, Scores.read(scores, "Metric.figures"))
     return scores, stored
 
 
-def _check_names(counted: Outcomes, known: Outcomes, task: str) -> None:
+def _check_names(counted: Outcomes, added: Outcomes, task: str) -> None:
     for name in counted:
         has_dot = "." in name and not name.startswith(ledger.TYPE)
-        if name in known or has_dot:
+        if name in added or has_dot:
             raise UserError(
                 f"task={task}: Metric.counts has {name}: give it another name, without "
                 "a dot."
@@ -157,7 +157,9 @@ def _within(
 
     Zeros for an example that `within` leaves out.
     """
-    numbers, gold, answers = [], [], []
+    numbers = []
+    gold = []
+    answers = []
     for number, pair in enumerate(zip(examples, predicted, strict=True)):
         cut = data.within(*pair, keeps)
         if cut is not None:

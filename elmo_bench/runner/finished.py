@@ -122,9 +122,9 @@ def _is_all(inputs: Inputs, encoder: Any, options: Mapping[str, Any]) -> bool:
     if stated is None:
         takes_files = any(option in options for option in FILES)
         return not takes_files and not encoder.parameters
-    known = {path.resolve() for path in inputs.files}
+    listed = {path.resolve() for path in inputs.files}
     packages = set(getattr(encoder, "packages", ()))
-    return known >= {Path(path).resolve() for path in stated} and packages <= {
+    return listed >= {Path(path).resolve() for path in stated} and packages <= {
         *inputs.packages
     }
 

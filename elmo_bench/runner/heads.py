@@ -86,15 +86,15 @@ def read_head(path: Path) -> KeptHead:
         )
     where = f"{path}: metadata"
     with reading(path, "a head that this version wrote", AGAIN):
-        with safe_open(path, framework="pt") as kept:
-            about = parse_json((kept.metadata() or {})["about"], where)
-            names = kept.keys()
-            tensors = {name: kept.get_tensor(name) for name in names}
+        with safe_open(path, framework="pt") as file:
+            about = parse_json((file.metadata() or {})["about"], where)
+            names = file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
         return KeptHead(tensors, About.read(about, where))
 
 
 def build_kept(
-    spec: RunSpec, setup: Setup, frozen: Frozen, kept: KeptHead, head_file: Path
+    spec: RunSpec, setup: Setup, frozen: Frozen, saved: KeptHead, head_file: Path
 ) -> tuple[Any, Indexer]:
     """The head with its trained parameters, and what makes its batches.
 
@@ -102,7 +102,7 @@ def build_kept(
     layers, whatever numbers a spec holds. Raises UserError if the file is of other
     sizes, or was trained on other numbers of an encoder that draws them.
     """
-    about = kept.about
+    about = saved.about
     if about.encoders != frozen.checksums:
         raise UserError(
             f"{head_file}: trained with other random numbers in its encoder than are "
@@ -110,12 +110,12 @@ def build_kept(
         )
     parts = (spec, frozen, about.lexicon, about.vocabulary)
     try:
-        with torch.device("meta"), _few_tensors(10 * len(kept.tensors) + 1000):
+        with torch.device("meta"), _few_tensors(10 * len(saved.tensors) + 1000):
             wanted = build_head(*parts).state_dict()
-        if _shapes(wanted) != _shapes(kept.tensors):
+        if _shapes(wanted) != _shapes(saved.tensors):
             raise ValueError("its tensors have other names or shapes")
         head = build_head(*parts)
-        head.load_state_dict(kept.tensors)
+        head.load_state_dict(saved.tensors)
     except _UNFIT as error:
         why = str(error).partition("\n")[0]
         raise UserError(

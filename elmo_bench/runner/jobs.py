@@ -47,8 +47,8 @@ def ended(job: Job, code: int, log: Path | None = None) -> Ended:
     if code >= 0:
         return Ended(job, code, log=log)
     number = -code
-    known = number in set(signal.Signals)
-    name = signal.Signals(number).name if known else f"signal {number}"
+    has_name = number in set(signal.Signals)
+    name = signal.Signals(number).name if has_name else f"signal {number}"
     why = f"killed by {name}"
     if number == signal.SIGKILL:
         why += ", as the system does when memory runs out"

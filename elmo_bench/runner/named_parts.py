@@ -26,7 +26,7 @@ def encoders_of(
     weights: one name, or `PART=NAME,PART=NAME` for a stack.
     """
     parts = spec.encoders()
-    given = _weights_by_part(weights, parts)
+    weights_of = _weights_by_part(weights, parts)
     encoders = {}
     for part, options in parts.items():
         named = options.pop("weights", None)
@@ -38,9 +38,10 @@ def encoders_of(
         check_plain("encoder", encoder)
         encoder["kind"] = kind
         # An encoder of the user's may be without weights.
-        if kind in WEIGHTS or given.get(part) is not None or named is not None:
-            known = WEIGHTS.get(kind, ())
-            encoder["weights"] = _known(named, known, given.get(part), "weights")
+        chosen = weights_of.get(part)
+        if kind in WEIGHTS or chosen is not None or named is not None:
+            published = WEIGHTS.get(kind, ())
+            encoder["weights"] = _known(named, published, chosen, "weights")
         if "inputs" in encoder:
             encoder["inputs"] = vectors_of(spec, encoder["inputs"], vectors)
         encoders[part] = encoder
@@ -53,17 +54,17 @@ def _weights_by_part(
     """The weights that the user gave. Raises UserError for an unknown part."""
     if weights is None or "" in parts:
         return {"": weights}
-    given: dict[str, str | None] = {}
+    by_part: dict[str, str | None] = {}
     for pair in weights.split(","):
         part, _, name = pair.partition("=")
-        given[part] = name
-    wrong = given.keys() - {"", *parts}
+        by_part[part] = name
+    wrong = by_part.keys() - {"", *parts}
     if wrong:
         advice = "Leave out --weights: it has no encoder."
         if parts:
             advice = f"Give PART=NAME of: {', '.join(parts)}."
         raise UserError(f"--weights {weights}: no part {min(wrong)}. {advice}")
-    return given
+    return by_part
 
 
 def check_plain(part: str, options: Mapping[str, Any]) -> None:
@@ -84,27 +85,29 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, int | float)
 
 
-def vectors_of(spec: RunSpec, name: Any, given: str | None) -> str:
+def vectors_of(spec: RunSpec, name: Any, chosen: str | None) -> str:
     """As `_known`.
 
-    Where the record has published vectors and others, `given` is the others.
+    Where the record has published vectors and others, `chosen` is the others.
     """
     names = set()
     for key, value in spec.settings.items():
         if key.endswith((".vectors", ".inputs")) and isinstance(value, str):
             names.add(value)
     is_meant = name not in KNOWN or names <= {*KNOWN}
-    return _known(name, KNOWN, given if is_meant else None, "vectors")
+    return _known(name, KNOWN, chosen if is_meant else None, "vectors")
 
 
-def _known(name: Any, known: tuple[str, ...], given: str | None, option: str) -> str:
+def _known(
+    name: Any, published: tuple[str, ...], chosen: str | None, option: str
+) -> str:
     """The path or name that the user gave, else the record's if it is published.
 
     A record's path is never opened.
     """
-    if given is not None:
-        return given
-    if name not in known:
+    if chosen is not None:
+        return chosen
+    if name not in published:
         raise UserError(
             f"the record's {option} ({name!r:.60}) are not published. "
             f"Say where they are: --{option} …"

@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.machine import free_cores, gpus
+from elmo_bench.runner.floors import floor_options
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -31,6 +32,13 @@ class PlannedRun:
     seed: int
     options: tuple[str, ...]  # that make it, as `run` takes them
     setup: Setup = field(compare=False)
+
+    @property
+    def identity(self) -> str:
+        """Equal for runs that are one: of all seeds, if nothing is drawn."""
+        drawn = None if self.spec.deterministic else self.seed
+        places = [self.setup.places, self.setup.source]
+        return canonical([self.spec.key, drawn, places])
 
     @property
     def title(self) -> str:
@@ -68,7 +76,8 @@ def plan(options: Sequence[str]) -> Plan:
     """Every combination of the options' values, in order, each run once.
 
     Of an experiment's sweeps, one by one. A run in which nothing is drawn
-    (`RunSpec.deterministic`) is made with the first of its seeds alone.
+    (`RunSpec.deterministic`) is made with the first of its seeds alone. The floors of
+    runs on data of the user's own come first.
 
     Raises UserError for an option or value that is wrong in any of the runs.
     """
@@ -77,14 +86,17 @@ def plan(options: Sequence[str]) -> Plan:
     _check_shared(products)
     composed = _Composed()
     runs: dict[str, PlannedRun] = {}
+    floors: dict[str, PlannedRun] = {}
     for combined in _combinations(products):
         run = composed.run(combined)
-        drawn = None if run.spec.deterministic else run.seed
-        places = [run.setup.places, run.setup.source]
-        runs.setdefault(canonical([run.spec.key, drawn, places]), run)
-    config = composed.last
+        runs.setdefault(run.identity, run)
+        config = composed.last
+        of_floor = floor_options(config, run.options)
+        if of_floor is not None:
+            floor = composed.run(tuple(of_floor))
+            floors.setdefault(floor.identity, floor)
     return Plan(
-        runs=list(runs.values()),
+        runs=list((floors | runs).values()),
         ledger=Path(config.ledger),
         overwrite=bool(config.overwrite),
         launcher=config.launcher,
@@ -135,7 +147,9 @@ class _Composed:
         seeds = [option for option in options if _option(option) == "seed"]
         shared = options
         if "${seed" not in str(options):
-            shared = tuple("seed=0" if each in seeds else each for each in options)
+            shared = tuple(
+                "seed=0" if option in seeds else option for option in options
+            )
         self.last, spec, setup = self._described(shared)
         seed = self.last.seed
         if shared != options:
@@ -153,6 +167,6 @@ class _Composed:
         return self._known[options]
 
 
-def _option(given: str) -> str:
+def _option(argument: str) -> str:
     """`mix.penalty` of `mix.penalty=1` or `+mix.penalty=1`."""
-    return given.partition("=")[0].lstrip("+")
+    return argument.partition("=")[0].lstrip("+")

@@ -39,10 +39,12 @@ from elmo_bench.runner.data import (
     words_of,
 )
 from elmo_bench.runner.first_look import check_size
+from elmo_bench.runner.floors import numbers_of
 from elmo_bench.runner.frozen import Frozen, load_frozen
 from elmo_bench.runner.split_checks import check_splits
-from elmo_bench.spec.names import task_class
+from elmo_bench.spec.names import head_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data
@@ -81,7 +83,7 @@ def lexicon_of(examples: Sequence[Any]) -> Lexicon:
     return Lexicon(
         words=_by_frequency(words),
         repeated=sum(count > 1 for count in words.values()),
-        characters=[each for each in frequent if characters[each] > 1],
+        characters=[character for character in frequent if characters[character] > 1],
     )
 
 
@@ -99,14 +101,13 @@ def build_head(
     Raises UserError if it would see nothing, or lacks its embedder.
     """
     embedder = _embedder(spec, frozen, lexicon)
-    if not embedder.dim:
+    if not embedder.dim and spec.head != FLOOR:
         raise UserError(
             "the head's input would be empty: choose an encoder with words, or "
             "place=input"
         )
-    numbers = spec.part("task.head")
-    numbers.pop("name", None)
-    head = task_class(spec.task, "head")(embedder, **vocabulary, **numbers)
+    cls = head_class(spec.task, spec.head)
+    head = cls(embedder, **vocabulary, **numbers_of(spec))
     if getattr(head, "embedder", None) is not embedder:
         raise UserError(
             f"task={spec.task}: the Head has no embedder. "
@@ -126,9 +127,10 @@ def _embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
         )
     place = str(spec.settings.get("place"))
     mixes = {}
-    for each in PLACES if place == "both" else (place,):
+    places = PLACES if place == "both" else (place,)
+    for where in places:
         for part, encoder in frozen.encoders.items():
-            mixes[mix_name(each, part)] = ScalarMix(
+            mixes[mix_name(where, part)] = ScalarMix(
                 encoder.layers, kind=spec.settings["mix"], **spec.part("mix")
             )
     dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}

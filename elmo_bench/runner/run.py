@@ -40,6 +40,7 @@ PACKAGES = (
     "h5py",
     "numpy",
     "scipy",
+    "scikit-learn",
     "transformers",
     "tokenizers",
     "seqeval",
@@ -194,14 +195,17 @@ def _write_head(
         encoders=prepared.frozen.checksums,
         attempt=attempt,
     )
-    kept = KeptHead(head.state_dict(), about)
-    file = write_head(paths.work / "head.safetensors", kept)
+    trained_head = KeptHead(head.state_dict(), about)
+    file = write_head(paths.work / "head.safetensors", trained_head)
     return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
 
 
 def _parameters(prepared: "Prepared", trained: "Trained") -> dict[str, int]:
     head: Any = trained.module.head
-    trainable = [each.numel() for each in head.parameters() if each.requires_grad]
+    trainable = []
+    for parameter in head.parameters():
+        if parameter.requires_grad:
+            trainable.append(parameter.numel())
     frozen = [encoder.parameters for encoder in prepared.frozen.encoders.values()]
     of_words = getattr(head.embedder.words, "frozen", 0)
     return {"trainable": sum(trainable), "frozen": sum(frozen) + of_words}

@@ -79,9 +79,9 @@ def _shared(
 
     Noted if they are more than a normal share.
     """
-    known = set(texts[other])
+    other_texts = set(texts[other])
     size = len(texts[split])
-    count = sum(each in known for each in texts[split])
+    count = sum(text in other_texts for text in texts[split])
     if count > normal * size:
         note(f"{split}: the texts of {count:,} of {size:,} examples are in {other} too")
     return count

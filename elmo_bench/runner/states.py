@@ -20,6 +20,7 @@ from elmo_bench.ledger import (
 )
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.budget import converged
+from elmo_bench.spec.task_files import FLOOR
 
 STATES = ("done", "running", "missing")
 Group = tuple[str, ...]  # of runs that may be compared
@@ -115,12 +116,12 @@ class LedgerState:
         An estimate is the mean over other seeds of the run, else over runs of its task
         and encoder on as much of the training data, else on any amount, else over runs
         of its task, else what the published run took, if there is one (`published`:
-        seconds by suite, task and encoder).
+        seconds by suite, task and encoder). Floors take seconds, which do not count.
         """
         total = 0.0
         unknown = 0
         for state in runs:
-            if state.state == "done":
+            if state.state == "done" or state.run.spec.head == FLOOR:
                 continue
             seconds = self._estimate(state.run, published)
             if seconds is None:

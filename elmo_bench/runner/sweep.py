@@ -150,7 +150,8 @@ def _of_run(records: Sequence[Record], run: PlannedRun) -> list[Record]:
     for record in records:
         if record.seed == run.seed and settings_key(record.spec) == run.spec.key:
             same.append(record)
-    return sorted(same, key=lambda each: each.environment.source == run.setup.source)
+    source = run.setup.source
+    return sorted(same, key=lambda record: record.environment.source == source)
 
 
 def _why(ended: Ended) -> str:

@@ -17,7 +17,8 @@ from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.cache import LayerStore
-from elmo_bench.runner.data import readings
+from elmo_bench.runner.data import readings, words_of
+from elmo_bench.runner.floors import vocabulary_of
 from elmo_bench.runner.prepare import (
     Lexicon,
     Prepared,
@@ -27,6 +28,7 @@ from elmo_bench.runner.prepare import (
     lexicon_of,
 )
 from elmo_bench.spec.names import task_class
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,
     Checkpoints,
@@ -65,6 +67,9 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     """
     training = prepared.spec.part("task.training")
     trained = build(prepared)
+    if prepared.spec.head == FLOOR:
+        fit(trained, prepared, logs)
+        return trained
     fill(trained, prepared, "train", "dev")
     patience = _patience(training, trained)
     trainer = pl.Trainer(
@@ -141,6 +146,45 @@ def _is_over(
     return False
 
 
+def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
+    """Fit a floor with scikit-learn as many times as it has epochs; take the weights
+    that are best on dev.
+
+    An epoch differs from the one before in its regularisation alone. A killed run
+    starts anew.
+    """
+    module, history = trained.module, trained.history
+    head: Any = module.head
+    train = prepared.splits["train"]
+    epochs = prepared.spec.settings["task.training.epochs"]
+    trained.trainer = pl.Trainer(
+        accelerator="cpu",
+        logger=list(logs) or False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    dev = trained.loaders.loader("dev")
+    best: dict[str, Any] = {}
+    history.training.start()
+    for fitted in head.fits(train, epochs):
+        history.training.stop()
+        trained.trainer.validate(module, dataloaders=dev, verbose=False)
+        score = module.main_score
+        history.add_fit(score, steps=fitted.steps, loss=fitted.loss)
+        history.tokens += len(words_of(train))
+        epoch = len(history.scores)
+        if history.best_epoch == epoch:
+            state = module.state_dict()
+            best = {name: tensor.clone() for name, tensor in state.items()}
+        _say(
+            f"{prepared.title}  epoch {epoch}/{epochs}  loss {fitted.loss:.3f}  "
+            f"dev {module.metric.main} {score:.2f}"
+        )
+        history.training.start()
+    history.training.stop()
+    module.load_state_dict(best)
+
+
 def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     trained.history.encoding.start()
@@ -159,13 +203,15 @@ def build(prepared: Prepared) -> Trained:
     Draws its initial weights with the run's seed.
     """
     whole = Clock().start()
-    spec, setup, splits = prepared.spec, prepared.setup, prepared.splits
+    spec = prepared.spec
+    setup = prepared.setup
+    splits = prepared.splits
     torch.set_num_threads(setup.threads or 1)
     keep_freed_memory()
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
     lexicon = lexicon_of(splits["train"])
-    vocabulary = prepared.data.vocabulary(splits["train"])
+    vocabulary = vocabulary_of(spec, prepared.data, splits["train"])
     module = _module(prepared, training, lexicon, vocabulary)
     head: Any = module.head
     stores = build_stores(setup, prepared.frozen.encoders)
@@ -239,12 +285,12 @@ def _states(trained: Trained, last: Path) -> dict[str, Any]:
     damaged would end every start. Raises UserError if either does not fit.
     """
     ours = _shapes(trained.module.state_dict())
-    kept = read_checkpoint(last, advice="")
+    latest = read_checkpoint(last, advice="")
     best = read_checkpoint(last.with_name("best.ckpt"), advice="")
-    for checkpoint in (kept, best):
+    for checkpoint in (latest, best):
         if _shapes(checkpoint["state_dict"]) != ours:
             raise UserError(f"{last}: written by another version of this program")
-    states: dict[str, Any] = kept["callbacks"]
+    states: dict[str, Any] = latest["callbacks"]
     history = states[trained.history.state_key]
     if history.get("code", {}) != trained.history.code:
         raise UserError("the code of its encoder or task has changed")

@@ -49,7 +49,7 @@ class TrainedHead:
         record = ledger.read_record(record_file)
         spec = RunSpec.of_record(record)
         self.head_file = record_file.with_suffix("") / "head.safetensors"
-        self.kept = head_of(record, record_file, self.head_file)
+        self.saved = head_of(record, record_file, self.head_file)
         self.usual, setup = installed(spec)
         _check_kinds(spec, self.usual, record_file)
         setup = _with_columns(setup, spec, columns)
@@ -64,7 +64,7 @@ class TrainedHead:
             named = spec.settings.get("encoder.vectors")
             setup = replace(setup, vectors=vectors_of(spec, named, vectors))
         self.setup = setup
-        self.words = set(self.kept.about.lexicon["words"])
+        self.words = set(self.saved.about.lexicon["words"])
         self.frozen: Frozen | None = None
         self.head: Any = None
         self.index: Indexer | None = None
@@ -104,7 +104,7 @@ class TrainedHead:
         else:
             self.frozen = with_words(self.frozen, self.setup, self.words)
         self.head, self.index = build_kept(
-            self.spec, self.setup, self.frozen, self.kept, self.head_file
+            self.spec, self.setup, self.frozen, self.saved, self.head_file
         )
 
     def _batches(self, examples: list[Any]) -> DataModule:
@@ -137,13 +137,13 @@ def _probabilities_of(
 
 def head_of(record: Record, record_file: Path, head_file: Path) -> KeptHead:
     """The head that belongs to a record. Raises UserError."""
-    kept = read_head(head_file)
-    is_of_attempt = kept.about.attempt in ("", record.attempt)
-    if kept.about.spec != record.spec or not is_of_attempt:
+    saved = read_head(head_file)
+    is_of_attempt = saved.about.attempt in ("", record.attempt)
+    if saved.about.spec != record.spec or not is_of_attempt:
         raise UserError(
             f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}"
         )
-    return kept
+    return saved
 
 
 def _check_kinds(spec: RunSpec, usual: RunSpec, record_file: Path) -> None:
@@ -152,13 +152,14 @@ def _check_kinds(spec: RunSpec, usual: RunSpec, record_file: Path) -> None:
     Also for numbers that shape no tensor of the head.
     """
     for key, value in spec.settings.items():
-        known = usual.settings.get(key)
-        if not key.startswith("task.head.") or known is None:
+        default = usual.settings.get(key)
+        if not key.startswith("task.head.") or default is None:
             continue
-        kinds = (int, float) if isinstance(known, float) else type(known)
+        kinds = (int, float) if isinstance(default, float) else type(default)
         if not isinstance(value, kinds):
             raise UserError(
-                f"{record_file}: {key}={value!r:.60}: not of the kind of {known!r:.60}"
+                f"{record_file}: {key}={value!r:.60}: not of the kind of "
+                f"{default!r:.60}"
             )
 
 
@@ -234,7 +235,7 @@ def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
         raise UserError(
             f"task {spec.task}: not installed here. The tasks are: {', '.join(names)}."
         )
-    config = compose("config", [f"task={spec.task}"])
+    config = compose("config", [f"task={spec.task}", f"head={spec.head}"])
     setup = Setup.of(config)
     offered = setup.data.keys() - {*OWN_FILES}
     options = {}

@@ -1,32 +1,36 @@
 """Whether a run had the epochs that its task needs, and learned something."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.task_files import head_of, task_yaml
 
 
 def converged(record: Any) -> bool:
     """Whether the run of a `ledger.Record` had its task's budget of epochs, and learned
     something.
 
-    The budget is `report.budget` of the task's yaml: epochs by size, or null for a task
-    without epochs; no run of a task without the key is converged.
+    The budget is `report.budget` of the yaml of its task and head: epochs by size, or
+    null without epochs; no run of a task without the key is converged.
     """
     spec = record.spec
-    training = task_yaml(spec.task).get("training", {})
+    task = task_yaml(spec.task, head_of(spec.task, spec.settings))
+    training = task.get("training", {})
     steps = spec.settings.get("task.training.least_steps")
     if training.get("least_steps") and steps is None:
         return False  # data of the user's own, on which epochs may have few steps
-    budget = _budget(spec.task, spec.size)
+    budget = _budget(task.get("report", {}), spec.size)
     epochs = spec.settings.get("task.training.epochs")
     if not isinstance(budget, int) or not isinstance(epochs, int):
         return False
     return epochs >= budget and learned(record)
 
 
-def _budget(task: str, size: str) -> Any:
-    """The least epochs of a converged run; None if there is no budget."""
-    report = task_yaml(task).get("report", {})
+def _budget(report: Mapping[str, Any], size: str) -> Any:
+    """The least epochs of a converged run; None if there is no budget.
+
+    report: of the yaml of its task and head.
+    """
     budget = report.get("budget", {})
     if budget is None:  # a task without epochs
         return 1

@@ -6,6 +6,9 @@ A config is a yaml whose `defaults` name one choice of each group, a yaml of the
 folder. In a choice, `defaults` may name others of its group that it extends, and
 `override /GROUP: CHOICE`, which the user's own choice beats. With `# @package _global_`
 its keys are keys of the whole config. These are Hydra's rules; Hydra reads the options.
+
+One rule is our own: a task's yaml may have `heads`, by choice of the group `head`. They
+are keys of the task that take the place of its own if that head is chosen.
 """
 
 import copy
@@ -32,6 +35,12 @@ from elmo_bench.spec.conf_files import (
 )
 from elmo_bench.spec.options import check_kind, guess, parse, unknown_option
 from elmo_bench.spec.sweeps import sweep, sweep_logs
+from elmo_bench.spec.task_files import (  # noqa: F401  # others import them from here
+    put_head,
+    reads_own_data,
+    suite_tasks,
+    task_yaml,
+)
 
 NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
@@ -63,7 +72,7 @@ def compose(
     """
     chosen: dict[str, str] = {}
     values: list[Override] = []
-    for override in parse(_one_run(options, folder)):
+    for override in parse(one_run(options, folder)):
         if _is_choice(override, folder):
             chosen[override.key_or_group] = _chosen(override)
         else:
@@ -78,26 +87,6 @@ def compose(
         raise UserError(f"{name}: {first_line(error)}") from None
 
 
-def reads_own_data(task: str) -> bool:
-    """Whether a task reads the user's own data (`data.file`) instead of suites."""
-    return "file" in (task_yaml(task).get("data") or {})
-
-
-def suite_tasks() -> list[str]:
-    """The tasks that read suites, in order."""
-    return [task for task in choices("task") if not reads_own_data(task)]
-
-
-@cache
-def task_yaml(task: str) -> dict[str, Any]:
-    """`conf/task/<task>.yaml` as plain data, interpolations unresolved.
-
-    {} if there is none.
-    """
-    path = config_files("task").get(task)
-    return plain_yaml(path) if path else {}
-
-
 def choice_yaml(group: str, choice: str) -> dict[str, Any]:
     """What a choice puts into the config, as plain data, interpolations unresolved.
 
@@ -107,7 +96,7 @@ def choice_yaml(group: str, choice: str) -> dict[str, Any]:
     return OmegaConf.to_container(content)  # type: ignore[return-value]
 
 
-def _one_run(options: Sequence[str], folder: Path) -> list[str]:
+def one_run(options: Sequence[str], folder: Path) -> list[str]:
     """The options, and those that an experiment adds.
 
     Raises UserError for the options of several runs.
@@ -197,6 +186,7 @@ def _composed(
     assert isinstance(config, DictConfig)
     _check_keys(config, used)
     _check_names(config, used)
+    put_head(config, used)
     OmegaConf.set_struct(config, True)
     return config
 

@@ -21,6 +21,7 @@ from elmo_bench.spec.settings import (
     VECTORS,
     name_of,
 )
+from elmo_bench.spec.task_files import head_of
 
 # The options of a mix that some kinds alone read, by kind.
 MIX_OPTIONS = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}
@@ -72,8 +73,14 @@ def _epochs_decide(task: Mapping[str, Any], size: str) -> bool:
     name = task["name"]
     if not reads_own_data(name):
         return False
-    epochs = task["sizes"][size].get("epochs")
-    steps = task_yaml(name)["training"].get("least_steps")
+    head = head_of(name, {"task.head.name": task["head"]["name"]})
+    usual = task_yaml(name, head)["training"]
+    steps = usual.get("least_steps")
+    if steps is None:
+        return False
+    epochs = usual["epochs"]
+    if not isinstance(epochs, int):  # an interpolation
+        epochs = task["sizes"][size].get("epochs")
     training = task["training"]
     return training["epochs"] != epochs and training.get("least_steps") == steps
 

@@ -1,7 +1,10 @@
 """How a run is called: its label, the command that makes it, its learning rate."""
 
 import shlex
+from functools import cache
 from typing import Any
+
+from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choice_yaml, compose
@@ -38,6 +41,8 @@ def command_of(spec: RunSpec, seed: int) -> str:
         if key.removeprefix("data.") in OWN:
             options.append(f"{key}={spelled(value)}")
     for key, change in spec.changes.items():
+        if key == "head":
+            continue  # the default run of this head has it
         plus = "+" if _is_new(spec, key) else ""
         options.append(f"{plus}{key}={change}")
     return shlex.join(["elmo-bench", "run", *options, f"seed={seed}"])
@@ -57,7 +62,13 @@ def _is_new(spec: RunSpec, key: str) -> bool:
         tree = choice_yaml(group, choices[0].removeprefix(prefix))
         if _has(tree, key):
             return False
-    return not is_option(key, compose("config", spec.base_options))
+    return not is_option(key, _default_config(spec.base_options))
+
+
+@cache
+def _default_config(base_options: tuple[str, ...]) -> DictConfig:
+    """The config of a default run, which many runs have in common."""
+    return compose("config", base_options)
 
 
 def _has(tree: Any, key: str) -> bool:

@@ -23,6 +23,7 @@ from elmo_bench.spec.describe import rate_factor
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
+from elmo_bench.spec.task_files import of_system
 from elmo_bench.spec.variants import PaperFigures, Printed, Variant
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
@@ -223,8 +224,8 @@ def _has_options(spec: RunSpec, variant: Variant) -> bool:
 
 
 def _besides_encoder(options: set[str]) -> set[str]:
-    """The options that are not the encoder's."""
-    return {option for option in options if not option.startswith("encoder.")}
+    """The options that are neither the encoder's nor the head."""
+    return {option for option in options if not of_system(option)}
 
 
 def _parsed(name: str, content: dict[str, Any]) -> Experiment:

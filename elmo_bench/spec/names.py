@@ -7,13 +7,14 @@ chooses code, so a config or a record from elsewhere cannot.
 import importlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.metric import Counting
+from elmo_bench.spec.task_files import FLOOR, STRONG
 
 MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
     "Data": (
@@ -21,6 +22,7 @@ MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
         *("canonical", "vocabulary", "read_file", "write"),
     ),
     "Head": ("collate", "loss", "predict"),
+    "Floor": ("vocabulary", "fits", "collate", "predict"),
     "Metric": (
         "main",
         "formula",
@@ -45,9 +47,21 @@ def task_class(task: str, part: str) -> Any:
     Raises UserError for an unknown task, and for one without that module, class, or a
     member of the class.
     """
+    name = part.capitalize()
+    return _class(task, part, name, MEMBERS[name])
+
+
+def head_class(task: str, head: str) -> Any:
+    """The class `Head` of a choice of `head`. Raises UserError, as `task_class`."""
+    part = "head" if head == STRONG else head
+    members = MEMBERS["Floor" if head == FLOOR else "Head"]
+    return _class(task, part, "Head", members)
+
+
+def _class(task: str, part: str, name: str, members: Sequence[str]) -> Any:
+    """The class of this name in a module of a task, which has these members."""
     _check_task(task)
     module = f"elmo_bench.tasks.{task}.{part}"
-    name = part.capitalize()
     where = f"task={task}"
     advice = "See docs/extend.md."
     try:
@@ -62,7 +76,7 @@ def task_class(task: str, part: str) -> Any:
             problem = str(error)[:120]
             raise UserError(f"{where}: its {part}.py: {problem}. {advice}") from None
         raise  # of something else that the task imports
-    missing = ", ".join(member for member in MEMBERS[name] if not hasattr(cls, member))
+    missing = ", ".join(member for member in members if not hasattr(cls, member))
     if missing:
         raise UserError(
             f"{where}: class {name} in its {part}.py has no {missing}. {advice}"

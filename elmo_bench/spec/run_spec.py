@@ -33,6 +33,7 @@ from elmo_bench.spec.settings import (
     name_of,
     parts_of,
 )
+from elmo_bench.spec.task_files import head_of, head_options
 
 # With either, the seed draws the training examples.
 DRAWN = {"data.train_fraction", "data.max_train"}
@@ -145,8 +146,13 @@ class RunSpec:
         digests = {"task": code_of("tasks", self.task), "encoder": encoder}
         return {part: code for part, code in digests.items() if code}
 
+    @cached_property
+    def head(self) -> str:
+        """The choice of `head`: strong, linear or floor."""
+        return head_of(self.task, self.settings)
+
     def default(self) -> "RunSpec":
-        """The default run of this suite, task, encoder and size.
+        """The default run of this suite, task, encoder, head and size.
 
         Raises UserError if there is none (any more).
         """
@@ -166,8 +172,9 @@ class RunSpec:
         else:
             config_file("suite", self.suite)
             suite = f"suite={self.suite}"
-        encoder = self._encoder_options()
-        return f"task={self.task}", *encoder, suite, f"size={self.size}"
+        options = [f"task={self.task}", *self._encoder_options()]
+        options += [f"{key}={name}" for key, name in head_options(self.head).items()]
+        return *options, suite, f"size={self.size}"
 
     def _encoder_options(self) -> list[str]:
         """The options that name the encoder. Raises UserError."""
@@ -202,11 +209,11 @@ class RunSpec:
     def deterministic(self) -> bool:
         """Whether all seeds have one score, up to rounding: a single run is enough.
 
-        The yaml of the task states this of its head (`report.deterministic`), the yaml
+        The yaml of the task states this of a head (`report.deterministic`), the yaml
         of an encoder that it draws numbers (`draws`), and no fraction of the data is
         drawn. False for a task or an encoder that is not installed here.
         """
-        report = task_yaml(self.task).get("report", {})
+        report = task_yaml(self.task, self.head).get("report", {})
         if not report.get("deterministic"):
             return False
         if DRAWN & self.changes.keys():
@@ -236,9 +243,9 @@ class RunSpec:
     def changes(self) -> dict[str, str]:
         """{option: value} where this run differs from the default run.
 
-        The values are as on the command line, sorted by option. As its record states
-        them, if there is one that does. Else empty for a task or an encoder that is not
-        installed here.
+        The values are as on the command line, sorted by option; `head` is among them
+        unless it is the task's own or a floor's. As its record states them, if there is
+        one that does. Else empty for a task or an encoder that is not installed here.
         """
         if self.stated_changes is not None:
             stated = self.stated_changes
@@ -265,12 +272,12 @@ def computed_changes(spec: RunSpec) -> dict[str, str] | None:
         return None
     settings = {key: value for key, value in ABSENT.items() if key in usual}
     settings |= spec.settings
-    changes = {}
-    for key in sorted(settings.keys() - _UNCHANGED):
+    changes = head_options(spec.head)
+    for key in settings.keys() - _UNCHANGED:
         value = settings[key]
         if _differs(key, value, usual):
             changes[key] = spelled(value)
-    return changes
+    return dict(sorted(changes.items()))
 
 
 def changes_of(record: Any) -> dict[str, str] | None:

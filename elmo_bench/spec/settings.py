@@ -16,6 +16,7 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
+from elmo_bench.spec.task_files import check_head
 
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 # The static vectors, or those whose width learned words have.
@@ -169,6 +170,7 @@ def check_run(config: DictConfig) -> None:
         _check_own_data(config)
     else:
         _check_no_own_data(config)
+    check_head(config)
     _check_ledger(Path(config.ledger))
     words = config.encoder.words
     if words and not config.encoder.vectors:

@@ -33,7 +33,9 @@ def cut_missing(
         if not 0 < len(chosen) < len(train):
             raise _not_cut(split, train)
         numbered = enumerate(train)
-        splits["train"] = [each for number, each in numbered if number not in chosen]
+        splits["train"] = [
+            example for number, example in numbered if number not in chosen
+        ]
         splits[split] = [train[number] for number in sorted(chosen)]
         together = "equal texts together"
         if _mirrored(train):

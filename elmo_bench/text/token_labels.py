@@ -102,7 +102,9 @@ class TokenData(SuiteData):
         if self.labels == CONTROL:
             control = control_labels(_labels(splits["train"]))
             for split, examples in splits.items():
-                splits[split] = [self._relabelled(each, control) for each in examples]
+                splits[split] = [
+                    self._relabelled(example, control) for example in examples
+                ]
         return splits
 
     def _relabelled(self, example: Any, label_of: Callable[[str], str]) -> Any:

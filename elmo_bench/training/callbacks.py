@@ -223,6 +223,14 @@ class History(Callback):
                     logged[f"{place}.weight{layer}"] = weight
         module.log_dict(logged, batch_size=1)
 
+    def add_fit(self, dev: float, *, steps: int, loss: float) -> None:
+        """Add an epoch of a head that is fitted without a learning rate."""
+        self.curves.pop("lr", None)
+        seconds = self.training.read()[0] - sum(self.curves["seconds"])
+        epoch = {"dev": dev, "train_loss": loss, "seconds": seconds, "steps": steps}
+        for name, value in epoch.items():
+            self.curves[name].append(value)
+
     def state_dict(self) -> dict[str, Any]:
         return {
             "curves": self.curves,

@@ -4,7 +4,7 @@ They are in `data.py`, `head.py` and `metric.py` of its folder. These are protoc
 base classes. `Data` and `Metric` import no torch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -109,6 +109,37 @@ class Head(Protocol):
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """A scalar."""
+
+    def predict(self, batch: dict[str, Any]) -> list[Any]:
+        """One prediction for each example, in the order of the batch."""
+
+
+class Floor(Protocol):
+    """A head without vectors, which is fitted with scikit-learn, not trained.
+
+    Built as a Head, and with what its own `vocabulary` finds. Its weights are
+    parameters or buffers, so that they are kept. It draws no random numbers.
+    """
+
+    embedder: Any
+    """What the floor was built with; it reads nothing of it."""
+
+    @staticmethod
+    def vocabulary(train: Sequence[Any], **numbers: Any) -> dict[str, Any]:
+        """More of the head's keyword arguments: lists of texts or counts.
+
+        numbers: those under `head` in the yaml.
+        """
+
+    def fits(self, train: Sequence[Any], times: int) -> Iterator[Any]:
+        """Fit so many times, each with other options.
+
+        After each, the head has the weights, and `steps` and `loss` of what it yields
+        are those of an epoch.
+        """
+
+    def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
+        """A batch."""
 
     def predict(self, batch: dict[str, Any]) -> list[Any]:
         """One prediction for each example, in the order of the batch."""

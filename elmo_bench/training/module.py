@@ -284,9 +284,13 @@ class HeadTraining(pl.LightningModule):
         self._by_number = {}
         self.counts = self.metric.counts(gold, self.predictions)
         self.scores = scores_of(self.metric, self.counts)
-        score = float(self.scores["overall"][self.metric.main])
-        self.log(f"{split}_{self.metric.main}", score)
-        return score
+        self.log(f"{split}_{self.metric.main}", self.main_score)
+        return self.main_score
+
+    @property
+    def main_score(self) -> float:
+        """Of the last split that was scored."""
+        return float(self.scores["overall"][self.metric.main])
 
 
 def _check_scalar(loss: Any) -> None:

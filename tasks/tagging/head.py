@@ -26,7 +26,9 @@ class Head(BiLstmCrf):
 
         examples: of the class Sentence. 0 for tags that are unknown or no labels.
         """
-        tagged = [TaggedSentence(each.tokens, self._spans(each)) for each in examples]
+        tagged = [
+            TaggedSentence(example.tokens, self._spans(example)) for example in examples
+        ]
         return super().collate(tagged, index)
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:

@@ -43,13 +43,15 @@ PAPER = ("ner", "sst5", "snli", "srl", "coref", "squad")
 LIGHT = ("ner", "snli", "srl")
 LIFT = {"none": -0.08, "glove": 0.0, "elmo": 0.05, "elmo_only": 0.03, "elmo_characters": 0.0, "mybert": 0.07}
 LIFT |= {"random_only": -0.2, "bert_mini_only": 0.02, "elmo_word": 0.03, "random": -0.02, "fasttext": 0.01}
-LIFT |= {"bert_mini": 0.04}
+LIFT |= {"bert_mini": 0.04, "tfidf": -0.03}
 
 
 @cache
-def default(task: str, encoder: str, suite: str, size: str) -> RunSpec:
+def default(task: str, encoder: str, suite: str, size: str, head: str | None = None) -> RunSpec:
     """The default run; `mybert` is a transformer without a yaml."""
     chosen = ["encoder=hf", "encoder.name=mybert"] if encoder == "mybert" else [f"encoder={encoder}"]
+    if head is not None:
+        chosen.append(f"head={head}")
     named = "suite.name" if reads_own_data(task) else "suite"
     return RunSpec.of(compose("config", [f"task={task}", *chosen, f"{named}={suite}", f"size={size}"]))
 
@@ -61,8 +63,11 @@ def today() -> tuple[int, int]:
 
 
 def spec_of(task: str, encoder: str, *, suite: str = "open", size: str = "cpu", **options: Any) -> RunSpec:
-    """A spec with contents. `options`: mix, version, weights, data, settings, and settings by the end of their name."""
-    usual = default(task, encoder, suite, size)
+    """A spec with contents.
+
+    `options`: head, mix, version, weights, data, settings, and settings by the end of their name.
+    """
+    usual = default(task, encoder, suite, size, options.get("head"))
     settings = dict(usual.settings)
     if "mix" in options:
         settings["mix"] = options["mix"]

@@ -201,7 +201,7 @@ def test_a_copy_with_other_losses_and_another_attempt_is_no_second_seed(tmp_path
 def test_only_changes_of_the_encoder_are_taken(tmp_path, capsys, change):
     fill(tmp_path, "ner", "glove elmo")
     code, _, error = compare(tmp_path, capsys, "glove", "--encoder", "elmo", change)
-    assert code == 2 and f"--encoder elmo {change}: takes encoder.KEY=VALUE alone" in error
+    assert code == 2 and f"--encoder elmo {change}: takes encoder.KEY=VALUE and head=NAME alone" in error
 
 
 def test_an_encoder_with_changes_is_given_word_by_word(tmp_path, capsys):
@@ -214,6 +214,20 @@ def test_an_encoder_with_changes_is_given_word_by_word(tmp_path, capsys):
     assert code == 0, error
     assert f"test scores of glove minus {label}," in table
     assert "p (Holm): adjusted for the test above." in table
+
+
+def test_heads_and_floors_are_compared_as_encoders_are(tmp_path, capsys):
+    """A floor has one run, which counts as all of its seeds."""
+    fill(tmp_path, "classification", "tfidf", suite="mine")
+    fill(tmp_path, "classification", "glove", seeds=2, suite="mine")
+    fill(tmp_path, "classification", "glove", seeds=2, suite="mine", head="linear")
+    code, table, error = compare(tmp_path, capsys, "tfidf", "--encoder", "glove", "head=linear")
+    assert code == 0, error
+    assert "test scores of tfidf minus glove, head=linear, suite mine" in table
+    assert "not tested" not in table
+    code, table, error = compare(tmp_path, capsys, "tfidf", "glove", "--encoder", "glove", "head=linear")
+    assert code == 0, error
+    assert re.search(r"(?m)^\| glove, head=linear +\|", table)
 
 
 def test_in_a_narrow_terminal_cells_have_several_lines(ledger, capsys, monkeypatch):

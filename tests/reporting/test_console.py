@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.reporting import published as published_runs
-from elmo_bench.reporting.console import ending, outcome, overviews
+from elmo_bench.reporting.console import overviews
+from elmo_bench.reporting.endings import ending, outcome
 from elmo_bench.reporting.published import Published
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -97,6 +98,20 @@ def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):
     text = "\n".join(ending(run("encoder=elmo", "task.training.epochs=1")))
     assert "gain" not in text and "sweep" not in text
     assert "elmo-bench report" in text
+
+
+def test_after_a_short_published_run_the_whole_one_is_next(publish, tmp_path):
+    """`make demo` makes experiment=hello."""
+    record = run("encoder=elmo", "task.training.epochs=5")
+    record = changed(record, {"epochs/run": 5, "epochs/best": 5})
+    publish(row("elmo", 40.0, record.hash, label="task.training.epochs=5"))
+    ledger = tmp_path / "demo" / "runs"
+    text = "\n".join(ending(record, ledger, options=["experiment=hello"]))
+    usual = compose("config", ["task=ner"]).task.training.epochs
+    assert f"elmo-bench run task=ner encoder=elmo ledger={ledger}" in text
+    assert f"# the whole run, {usual} epochs instead of 5" in text
+    publish()
+    assert "whole run" not in "\n".join(ending(record, ledger))
 
 
 def test_a_budget_that_is_not_the_default_is_named(publish):

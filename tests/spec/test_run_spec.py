@@ -17,6 +17,7 @@ from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import check_run
 from tests.spec.test_config import FIXED
 
+FLOORS = {"tfidf": "classification", "features": "tagging"}  # and a task that has it
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
 
 
@@ -28,8 +29,12 @@ def spec(*options):
 def runs():
     """Options of many different runs: every task, encoder, mix and suite, and options of every kind."""
     for group in ("task", "encoder", "mix", "suite"):
-        for choice in choices(group):
+        for choice in sorted({*choices(group)} - FLOORS.keys()):
             yield [f"{group}={choice}", *FIXED.get(choice, [])]
+    for encoder, task in FLOORS.items():
+        yield [f"task={task}", "data.file=a.csv", f"encoder={encoder}"]
+    yield ["task=pairs", "data.file=a.csv", "head=linear", "encoder=hf", "encoder.name=bert"]
+    yield ["task=tagging", "data.file=a", "head=linear", "encoder=glove", "task.training.optimizer.lr=0.1"]
     yield from (["size=paper"], ["trainer=gpu"], ["store=off"])
     yield ["task=snli", "suite=open", "task.data.open.cut.pairs=7", "task.data.open.tokenizer=treebank"]
     yield ["task=sst5", "suite=open", "task.data.open.phrases=null", "task.training.epochs=10"]
@@ -104,11 +109,15 @@ def test_an_option_without_effect_makes_no_other_run(options, more):
         (["experiment=debug"], "data.max_train=32, task.training.epochs=1"),  # by what it does
         (["experiment=figure1", "task=ner", "encoder=elmo", "seed=0", "data.train_fraction=0.1"],
          "data.least_steps=100, data.train_fraction=0.1"),
+        (["task=pairs", "data.file=a.csv", "head=linear", "data.max_train=9"], "data.max_train=9, head=linear"),
+        (["task=pairs", "data.file=a.csv", "encoder=tfidf", "task.head.c=0.5"], "task.head.c=0.5"),
+        (["task=classification", "data.file=a.csv", "task.head.dropout.input=0.2"], "task.head.dropout.input=0.2"),
     ],
 )  # fmt: skip
 def test_the_label_is_what_differs_from_the_default_run(options, label):
     assert label_of(spec(*options)) == label
-    assert label_of(spec(*options).default()) == ""
+    head = {"head": spec(*options).head} if "head=linear" in options else {}
+    assert spec(*options).default().changes == head
 
 
 @pytest.mark.parametrize(
@@ -124,6 +133,33 @@ def test_no_run_has_two_names(given, said):
         check_run(compose("config", given))
     for other in (["encoder=random", "mix=first"], ["encoder=elmo_word"], ["encoder=elmo", "mix=layer", "mix.layer=0"]):
         check_run(compose("config", other))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["task=ner", "head=linear"], "head=linear: task=ner has its own head alone. Leave out the option, or choose "),
+        (["task=ner", "encoder=tfidf"], "encoder=tfidf: a floor, which task=ner lacks. It is for: classification, "),
+        (["task=tagging", "data.file=a", "encoder=tfidf"], "not the floor of task=tagging, which is encoder=features"),
+        (["task=pairs", "data.file=a", "encoder=elmo", "head=floor"], "not the floor of task=pairs, which is encoder="),
+        (["task=pairs", "data.file=a", "encoder=tfidf", "head=linear"], "a floor has no vectors for another head."),
+        (["task=ner", "head=lineal"], "head=lineal: unknown head; choose one of: floor, linear, strong (did you mean"),
+        (["task=pairs", "task.heads.linear.place=both"], "unknown option 'task.heads.linear.place'"),
+        (["task=pairs", "head=linear", "task.head.hidden=3"], "unknown option 'task.head.hidden'"),
+        (["task=pairs", "head=linear", "task.head.name=esim"], "task.head.name=esim: comes with the code"),
+    ],
+)  # fmt: skip
+def test_a_head_that_a_run_cannot_have_is_one_line(given, said):
+    with pytest.raises(UserError, match=re.escape(said)) as raised:
+        check_run(compose("config", given))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_floor_has_one_run_for_all_seeds_unless_they_draw_the_examples():
+    options = ["task=pairs", "data.file=a.csv", "encoder=tfidf"]
+    assert spec(*options).deterministic
+    assert not spec(*options, "data.max_train=9").deterministic
+    assert not spec(*options[:2], "head=linear").deterministic
 
 
 def test_a_factor_on_the_learning_rate_is_in_the_spec_as_that_rate():
@@ -147,7 +183,8 @@ def ner():
     ["lr_scale=0", "lr_scale=fast",
      "seed=-1", "seed=1.5", "seed=4294967296", "ledger=''", "place=middle", "mix.penalty=-1",
      "mix.penalty=.inf", "data.train_fraction=0",
-     "data.train_fraction=1.5", "data.max_train=0", "data.max_eval=0", "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
+     "data.train_fraction=1.5", "data.max_train=0", "data.max_eval=0",
+     "data.least_steps=0", "data.least_steps=2.5", "encoder.words=some",
      "task.training.epochs=0", "task.training.patience=0", "task.training.batch=0", "task.training.batch=1.5",
      "task.training.tokens=0", "task.training.clip=-1", "task.training.clip=0", "mix.dropout=1.5", "store.max_gb=-1",
      "task.characters.dim=-1", "task.characters.filters=[[0,5]]", "task.characters.filters=[3,64]",

@@ -179,7 +179,9 @@ def _papers_gains(tests: pd.DataFrame, experiment: Experiment) -> dict[str, list
     """The paper's gain of its encoder over its baseline, the relative error reduction,
     and on which data.
     """
-    gains, reductions, data = [], [], []
+    gains = []
+    reductions = []
+    data = []
     for row in rows_of(tests):
         is_papers = (row.our_name, row.their_name) == (experiment.encoder, BASELINE)
         paper = experiment.paper.get(row.task) if is_papers else None

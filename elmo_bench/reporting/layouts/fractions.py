@@ -34,8 +34,9 @@ from elmo_bench.reporting.tables import (
 from elmo_bench.spec.experiments import Experiment
 
 PAIRED = (
-    "Tests on a fraction are paired by seed and by item: seed k of both encoders has the subset that seed k draws, and "
-    "only seeds that both have count. On all of the data seeds are not paired."
+    "Tests on a fraction are paired by seed and by item: seed k of both encoders has "
+    "the subset that seed k draws, and only seeds that both have count. On all of the "
+    "data seeds are not paired."
 )
 SHARE = "share of the training data"
 
@@ -98,7 +99,7 @@ def _need(line: Line) -> str:
 
 
 def _needs(points: pd.DataFrame) -> dict[str, list[Any]]:
-    """What the baseline needs to score as high as each system that is compared with it."""
+    """What the baseline needs to score as high as each system compared with it."""
     shares, bounds = [], []
     has_baseline = BASELINE in set(points.encoder_label)
     for row in rows_of(points):

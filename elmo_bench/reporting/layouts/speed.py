@@ -81,7 +81,10 @@ def speed(
     )
     formats.append(Format("end", _end, {"": "end"}))
     suite = systems.suite.iloc[0]
-    title = f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, suite {suite}"
+    title = (
+        f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, "
+        f"suite {suite}"
+    )
     return [
         make_table(
             f"{suite}-{experiment.name}",
@@ -158,8 +161,14 @@ def _message(group: pd.DataFrame, experiment: Experiment) -> str:
     lead = leads[name]
     most, end = lead.idxmax(), lead.iloc[-1]
     if lead[most] <= max(end, 0):
-        return f"{name} is never further ahead of {BASELINE} than at the end, {signed(end, 1)} points"
+        return (
+            f"{name} is never further ahead of {BASELINE} than at the end, "
+            f"{signed(end, 1)} points"
+        )
     steps = pd.Series(group[group.encoder_label == BASELINE].iloc[0].steps).cumsum()
     epoch = max(1, (steps <= most).sum())
     last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
-    return f"{name} is {lead[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, {last} at the end"
+    return (
+        f"{name} is {lead[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, "
+        f"{last} at the end"
+    )

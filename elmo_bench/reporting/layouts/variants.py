@@ -159,8 +159,8 @@ def _at_best(group: pd.DataFrame) -> list[str]:
     for name, row in best.drop(BASELINE).iterrows():
         gain = signed(row.dev_mean - baseline.dev_mean)
         sentences.append(
-            f"Each at its best on dev: {name} (at {row.variant.name}) is {gain} over {BASELINE} "
-            f"(at {baseline.variant.name})."
+            f"Each at its best on dev: {name} (at {row.variant.name}) is {gain} "
+            f"over {BASELINE} (at {baseline.variant.name})."
         )
     return sentences
 
@@ -176,7 +176,9 @@ def with_selectivity(systems: pd.DataFrame, everything: pd.DataFrame) -> pd.Data
     columns = ["spec", "labels", "seeds", "test_scores"]
     control_runs = everything.loc[everything.labels != "", columns]
     controls = {_without_labels(row.spec): row for row in rows_of(control_runs)}
-    means, deviations, counts = [], [], []
+    means = []
+    deviations = []
+    counts = []
     for row in rows_of(systems[columns]):
         control = None if row.labels else controls.get(_without_labels(row.spec))
         differences = _differences(row, control) if control else []
@@ -231,7 +233,8 @@ def draw(
     lines = lines_of(gains.assign(line=prefix + gains.line))
     message = f"{experiment.caption}: {_headline(lines, over)}"
     differences = [
-        f"{line['title']}, {line['line']}: {signed(line['gain'])} ({line['conclusion']})"
+        f"{line['title']}, {line['line']}: {signed(line['gain'])} "
+        f"({line['conclusion']})"
         for line in lines
     ]
     high = 1.6 + 0.36 * (len(lines) + gains.title.nunique())
@@ -253,10 +256,16 @@ def _headline(lines: list[dict[str, Any]], over: str) -> str:
     tested = [line for line in lines if line["verdict"]]
     holding = [line for line in tested if line["verdict"] != "tie"]
     largest = max(lines, key=lambda line: abs(line["gain"]))
-    size = f"the largest is {signed(largest['gain'], 1)} points ({largest['line']}; {largest['title']})"
+    size = (
+        f"the largest is {signed(largest['gain'], 1)} points "
+        f"({largest['line']}; {largest['title']})"
+    )
     if not tested:
         return size
-    return f"{len(holding) or 'none'} of {len(tested)} differences from {over} held on dev; {size}"
+    return (
+        f"{len(holding) or 'none'} of {len(tested)} differences from {over} "
+        f"held on dev; {size}"
+    )
 
 
 def _paint(axes: Axes, lines: list[dict[str, Any]], over: str, *, phone: bool) -> None:
@@ -274,7 +283,10 @@ def _paint(axes: Axes, lines: list[dict[str, Any]], over: str, *, phone: bool) -
         tick.set_fontweight("bold" if line is None else "normal")
     axes.set_ylim(len(rows) - 0.4, -0.6)
     between = "\n" if phone else " "
-    below = f"grey: ± one standard deviation of its seeds;{between}hollow: a tie or not tested"
+    below = (
+        f"grey: ± one standard deviation of its seeds;{between}"
+        "hollow: a tie or not tested"
+    )
     # Aligned right: where names are long, it is wider than the axes.
     axes.set_xlabel(
         f"points from {over} on dev\n{below}", loc="right", multialignment="right"

@@ -152,8 +152,11 @@ def _heat_map(mixes: list[dict[str, Any]], experiment: Experiment) -> Drawing:
 
     def paint(axes: Axes, phone: bool) -> None:
         _paint(axes, grid, texts, columns, names)
-        below = f"learned weights; 0 is the lowest layer\n{SHARES if with_shares else ''}".strip()
-        axes.set_xlabel(below, loc="right")  # else cut off
+        below = "learned weights; 0 is the lowest layer"
+        if with_shares:
+            below = f"{below}\n{SHARES}"
+        # Aligned right: else cut off.
+        axes.set_xlabel(below, loc="right")
 
     message = f"{encoder}: {_largest(grid, with_shares=with_shares)}"
     title = f"Layer weights of {encoder}, suite {suite}"
@@ -218,5 +221,6 @@ def _largest(grid: list[list[float]], *, with_shares: bool) -> str:
     count = max(map(largest.count, largest))
     layers = [f"layer {k}" for k in sorted(set(largest)) if largest.count(k) == count]
     does = "gives the largest share" if with_shares else "weighs most"
-    each = "each " if len(layers) > 1 else ""
-    return f"{' and '.join(layers)} {each}{does} in {count} of {len(grid)} mixes"
+    if len(layers) > 1:
+        does = f"each {does}"
+    return f"{' and '.join(layers)} {does} in {count} of {len(grid)} mixes"

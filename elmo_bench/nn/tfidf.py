@@ -1,0 +1,79 @@
+"""TF-IDF of the n-grams of tokens and of characters, with scikit-learn's rules."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+from torch import Tensor, nn
+
+from elmo_bench.text.batch import Text
+
+
+def token_counter(longest: int, **options: Any) -> CountVectorizer:
+    """Counts n-grams of one to `longest` tokens, in lower case."""
+    return CountVectorizer(
+        tokenizer=str.split, token_pattern=None, ngram_range=(1, longest), **options
+    )
+
+
+def character_counter(lengths: Sequence[int], **options: Any) -> CountVectorizer:
+    """Counts n-grams of [shortest, longest] characters, in lower case.
+
+    They are inside of a token, which has a space before it and one behind it.
+    """
+    return CountVectorizer(
+        analyzer="char_wb", ngram_range=(lengths[0], lengths[1]), **options
+    )
+
+
+def terms_of(texts: Sequence[Text], counter: CountVectorizer) -> list[str]:
+    """The terms that a counter finds in texts, sorted; there may be none."""
+    try:
+        counter.fit(map(" ".join, texts))
+    except ValueError:  # no text has a token, or all terms are too rare
+        return []
+    return counter.get_feature_names_out().tolist()
+
+
+class TfIdf(nn.Module):
+    """Vectors of texts: how often a term occurs in a text, and how few texts have it.
+
+    An entry is (1 + log count) · (1 + log((1 + N) / (1 + n))) for a term that n of the
+    N texts have, and the vector is divided by its length: scikit-learn's
+    TfidfVectorizer with `sublinear_tf`.
+
+    counter: of these terms, made by `token_counter` or `character_counter`.
+    """
+
+    idf: Tensor
+
+    def __init__(self, counter: CountVectorizer, terms: Sequence[str]):
+        super().__init__()
+        self.dim = len(terms)
+        self.counter = counter.set_params(vocabulary=list(terms))
+        self.register_buffer("idf", torch.ones(len(terms)))
+
+    def fit(self, texts: Sequence[Text]) -> None:
+        """Take the weights of the terms from texts."""
+        have = np.bincount(self._counts(texts).indices, minlength=self.dim)
+        idf = 1 + np.log((1 + len(texts)) / (1 + have))
+        self.idf.copy_(torch.from_numpy(idf))
+
+    def forward(self, texts: Sequence[Text]) -> Any:
+        """scipy's csr [N, F] of N texts."""
+        counts = self._counts(texts)
+        if not self.dim:
+            return counts
+        counts.data = 1 + np.log(counts.data)
+        weighted = counts @ sparse.diags_array(self.idf.double().cpu().numpy())
+        return normalize(weighted.tocsr(), copy=False)
+
+    def _counts(self, texts: Sequence[Text]) -> Any:
+        if not self.dim:
+            return sparse.csr_array((len(texts), 0), dtype=np.float64)
+        counts = self.counter.transform(map(" ".join, texts))
+        return sparse.csr_array(counts, dtype=np.float64)

@@ -1,0 +1,97 @@
+"""Which system to use on data of the user's own, in words.
+
+The best on dev is named, since choosing by test would flatter it; what it gains on test
+is tested, with Holm's adjustment for all pairs of the data set.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from elmo_bench.reporting.formats import signed
+from elmo_bench.reporting.rows import rows_of
+from elmo_bench.spec.task_files import floor_of
+
+SEEDS = "nothing is tested, since each has a single seed. Add seed=1,2"
+
+
+def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
+    """A sentence or more about the systems of one data set; none about a single one.
+
+    comparisons: `comparisons.compare` of all pairs of the systems.
+    """
+    if len(systems) < 2:
+        return []
+    rows = list(rows_of(systems.sort_values("dev_mean", ascending=False)))
+    best, others = rows[0], rows[1:]
+    tests = {}
+    for other in others:
+        test = _test_of(best.hash, other.hash, comparisons)
+        if test is not None:
+            tests[other.hash] = test
+    if not tests:
+        is_seed = comparisons.untested.str.contains("single seed").any()
+        return [f"{best.run_label} is best on dev; {SEEDS}."] if is_seed else []
+    floor = floor_of(best.task)
+    sentences = []
+    for other in others:
+        if other.encoder == floor and other.hash in tests:
+            sentences.append(_over_floor(best, other, tests[other.hash]))
+    if not sentences:
+        sentences.append(f"Use {best.run_label}, which is best on dev.")
+    if best.encoder != floor:  # nothing takes less than a floor
+        sentences += _as_good(best, others, tests, floor)
+    return [" ".join(sentences)]
+
+
+def _test_of(ours: str, theirs: str, comparisons: pd.DataFrame) -> Any:
+    """(gain, low, high, verdict) of one system over another; None without a test."""
+    for line in rows_of(comparisons):
+        if not line.verdict:
+            continue
+        if (line.ours, line.theirs) == (ours, theirs):
+            return line.gain, line.low, line.high, line.verdict
+        if (line.theirs, line.ours) == (ours, theirs):
+            turned = {"ahead": "behind", "behind": "ahead", "tie": "tie"}
+            return -line.gain, -line.high, -line.low, turned[line.verdict]
+    return None
+
+
+def _over_floor(best: Any, floor: Any, test: Any) -> str:
+    gain, low, high, verdict = test
+    interval = (
+        f"{signed(gain, 1)} points on test, {signed(low, 1)} to {signed(high, 1)}"
+    )
+    name = best.run_label
+    if verdict == "ahead":
+        return (
+            f"Use {name}. It is best on dev and better than the floor "
+            f"{floor.run_label} ({interval})."
+        )
+    if verdict == "behind":
+        return (
+            f"Use {floor.run_label}: {name} is best on dev, but worse than this "
+            f"floor ({interval})."
+        )
+    return (
+        f"Use {floor.run_label}, or more test items: {name} is best on dev, but "
+        f"not shown to be better than this floor ({interval})."
+    )
+
+
+def _as_good(
+    best: Any, others: list[Any], tests: dict[str, Any], floor: str | None
+) -> Iterator[str]:
+    """Of systems that are not shown to be worse than the best, what they take."""
+    for other in others:
+        if other.encoder == floor or other.hash not in tests:
+            continue
+        *_, verdict = tests[other.hash]
+        if verdict == "ahead":
+            continue
+        yield (
+            f"{other.run_label} is not shown to be worse; a run takes "
+            f"{other.work_minutes:.1f} minutes, of {best.run_label} "
+            f"{best.work_minutes:.1f}."
+        )

@@ -1,0 +1,115 @@
+"""What the yaml of a task says of its data, of its heads and of its floor."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from omegaconf import DictConfig
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.spec.conf_files import choices, config_files, plain_yaml
+
+STRONG = "strong"  # the choice of `head` that every task has: its own head
+FLOOR = "floor"  # the head of encoders that have no vectors
+
+
+@cache
+def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
+    """`conf/task/<task>.yaml` as plain data, interpolations unresolved.
+
+    head: a choice of `head`, whose keys take the place of the task's; those of `report`
+    are added to the task's. {} if there is no such task.
+    """
+    path = config_files("task").get(task)
+    if not path:
+        return {}
+    content = plain_yaml(path)
+    keys = (content.get("heads") or {}).get(head) or {}
+    report = content.get("report", {}) | keys.get("report", {})
+    return content | keys | {"report": report}
+
+
+def head_of(task: str, settings: Mapping[str, Any]) -> str:
+    """The choice of `head` of a run with these settings, which have its name."""
+    name = settings.get("task.head.name")
+    for head in task_yaml(task).get("heads") or {}:
+        if task_yaml(task, head)["head"]["name"] == name:
+            return head
+    return STRONG
+
+
+def reads_own_data(task: str) -> bool:
+    """Whether a task reads the user's own data (`data.file`) instead of suites."""
+    return "file" in (task_yaml(task).get("data") or {})
+
+
+def suite_tasks() -> list[str]:
+    """The tasks that read suites, in order."""
+    return [task for task in choices("task") if not reads_own_data(task)]
+
+
+def floor_of(task: str) -> str | None:
+    """The encoder that is the floor of a task on the user's own data, if it has one."""
+    return task_yaml(task).get("report", {}).get("floor")
+
+
+def of_system(option: str) -> bool:
+    """Whether an option belongs to what tables compare: the encoder and the head.
+
+    All other options vary how a system is trained.
+    """
+    return option == "head" or option.startswith("encoder.")
+
+
+def head_options(head: str) -> dict[str, str]:
+    """The option that chooses a head, unless the task or the encoder brings it."""
+    return {} if head in (STRONG, FLOOR) else {"head": head}
+
+
+def put_head(config: DictConfig, used: Mapping[str, str]) -> None:
+    """Put the keys of the chosen head in the place of the task's own.
+
+    Raises UserError for a head that the task does not have.
+    """
+    if not {"task", "head"} <= used.keys():
+        return
+    heads = config.task.pop("heads", {})
+    head = used["head"]
+    if head == STRONG:
+        return
+    if head not in heads:
+        raise UserError(_no_head(head, used))
+    for key, value in heads[head].items_ex(resolve=False):
+        if key != "report":
+            config.task[key] = value
+
+
+def _no_head(head: str, used: Mapping[str, str]) -> str:
+    """One line for a head that the task does not have."""
+    task = used["task"]
+    own = ", ".join(filter(reads_own_data, choices("task")))
+    if head == FLOOR:
+        encoder = used["encoder"]
+        return f"encoder={encoder}: a floor, which task={task} lacks. It is for: {own}"
+    return (
+        f"head={head}: task={task} has its own head alone. "
+        f"Leave out the option, or choose one of: task={own}"
+    )
+
+
+def check_head(config: DictConfig) -> None:
+    """Raises UserError for a floor's head without the floor, and the reverse."""
+    encoder = config.encoder.name
+    head = config.head.name
+    task = config.task.name
+    floor = floor_of(task)
+    if head == FLOOR and encoder != floor:
+        raise UserError(
+            f"encoder={encoder} head={head}: not the floor of task={task}, "
+            f"which is encoder={floor}"
+        )
+    if head != FLOOR and floor and encoder == floor:
+        raise UserError(
+            f"encoder={encoder} head={head}: a floor has no vectors for another head. "
+            "Leave out the head."
+        )

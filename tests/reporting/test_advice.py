@@ -1,0 +1,62 @@
+"""Which system to use, in words: by dev, with what the test split shows."""
+
+import pandas as pd
+import pytest
+
+from elmo_bench.reporting.advice import advice
+
+SYSTEMS = {"minilm": (93.0, 5.9), "elmo": (92.0, 23.6), "glove": (83.0, 4.0), "tfidf": (84.0, 0.1)}
+
+
+def systems(*names):
+    rows = [
+        {"hash": name, "task": "classification", "encoder": name, "run_label": name, "dev_mean": SYSTEMS[name][0],
+         "work_minutes": SYSTEMS[name][1]}
+        for name in names
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def lines_of_tests(*lines):
+    """Each line: ours, theirs, gain, low, high, verdict."""
+    table = pd.DataFrame(lines, columns=["ours", "theirs", "gain", "low", "high", "verdict"])
+    table["untested"] = ["" if verdict else "a single seed" for verdict in table.verdict]
+    return table
+
+
+OVER_FLOOR = ("minilm", "tfidf", 3.1, 1.2, 5.0, "ahead")
+BEHIND_FLOOR = ("minilm", "tfidf", -3.0, -5.0, -1.0, "behind")
+NOT_SHOWN = ("minilm", "tfidf", 1.8, -0.5, 4.1, "tie")
+
+
+@pytest.mark.parametrize(
+    ("names", "lines", "said"),
+    [
+        (["minilm", "tfidf"], [OVER_FLOOR],
+         "Use minilm. It is best on dev and better than the floor tfidf (+3.1 points on test, +1.2 to +5.0)."),
+        (["tfidf", "minilm"], [("tfidf", "minilm", -3.1, -5.0, -1.2, "behind")],
+         "Use minilm. It is best on dev and better than the floor tfidf (+3.1 points on test, +1.2 to +5.0)."),
+        (["minilm", "tfidf"], [BEHIND_FLOOR],
+         "Use tfidf: minilm is best on dev, but worse than this floor (−3.0 points on test, −5.0 to −1.0)."),
+        (["minilm", "tfidf"], [NOT_SHOWN],
+         "Use tfidf, or more test items: minilm is best on dev, but not shown to be better than this floor "
+         "(+1.8 points on test, −0.5 to +4.1)."),
+        (["glove", "tfidf", "elmo", "minilm"],
+         [OVER_FLOOR, ("elmo", "minilm", -0.2, -1, 0.6, "tie"), ("glove", "minilm", -8, -9, -7, "behind")],
+         "Use minilm. It is best on dev and better than the floor tfidf (+3.1 points on test, +1.2 to +5.0). "
+         "elmo is not shown to be worse; a run takes 23.6 minutes, of minilm 5.9."),
+        (["tfidf", "glove"], [("glove", "tfidf", -1, -3, 1, "tie")], "Use tfidf, which is best on dev."),
+        (["elmo", "glove"], [("elmo", "glove", 8, 7, 9, "ahead")], "Use elmo, which is best on dev."),
+    ],
+)  # fmt: skip
+def test_the_best_on_dev_is_named_with_what_test_shows(names, lines, said):
+    assert advice(systems(*names), lines_of_tests(*lines)) == [said]
+
+
+def test_without_a_test_there_is_no_advice_but_more_seeds():
+    lines = lines_of_tests(("elmo", "glove", 8, 7, 9, ""))
+    [said] = advice(systems("elmo", "glove"), lines)
+    assert said == "elmo is best on dev; nothing is tested, since each has a single seed. Add seed=1,2."
+    lines["untested"] = ""  # they are not converged
+    assert advice(systems("elmo", "glove"), lines) == []
+    assert advice(systems("elmo"), lines) == []

@@ -1,0 +1,118 @@
+"""The floor of runs on data of the user's own: which run it is, when it is made, what it leaves, what is said of it."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import read_all
+from elmo_bench.runner.floors import floor_options
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.states import LedgerState
+from elmo_bench.spec.budget import converged
+from elmo_bench.spec.config import compose
+from tests.runs import OWN, VECTORS
+
+PAIRS = ["task=pairs", "data.file=a.csv"]
+QUICK = ["trainer.threads=1", "logger=none", f"suite.vectors={VECTORS}"]
+
+
+def floors_of(*options):
+    return [run for run in plan(options).runs if run.spec.head == "floor"]
+
+
+@pytest.mark.parametrize(
+    ("options", "shared"),
+    [
+        ([*PAIRS, "encoder=elmo", "mix=last", "place=both", "seed=3"], PAIRS),
+        ([*PAIRS, "suite.name=b", "size=paper", "ledger=x"], [*PAIRS, "suite.name=b", "size=paper", "ledger=x"]),
+        ([*PAIRS, "task.mix.dropout=0.1", "task.training.epochs=1", "lr_scale=2", "head=linear"], PAIRS),
+        ([*PAIRS, "task.data.tokenizer=spaces", "trainer.threads=2"],
+         [*PAIRS, "task.data.tokenizer=spaces", "trainer.threads=2"]),
+        ([*PAIRS, "data.max_train=9", "seed=3"], [*PAIRS, "data.max_train=9", "seed=3"]),
+        ([*PAIRS, "trainer=gpu", "overwrite=true"], [*PAIRS, "overwrite=true"]),
+    ],
+)  # fmt: skip
+def test_a_floor_reads_what_its_run_reads(options, shared):
+    found = floor_options(compose("config", options), options)
+    assert found == [*shared, "encoder=tfidf"]
+    assert compose("config", found).head.name == "floor"
+
+
+@pytest.mark.parametrize("options", [["task=ner"], [*PAIRS, "encoder=tfidf"], ["task=tagging", "encoder=features"]])
+def test_a_task_of_a_suite_and_a_floor_have_none(options):
+    assert floor_options(compose("config", options), options) is None
+
+
+def test_a_sweep_makes_each_floor_once_and_first():
+    runs = plan([*PAIRS, "encoder=glove,elmo", "head=strong,linear", "seed=3,4"]).runs
+    assert (runs[0].spec.encoder, runs[0].seed) == ("tfidf", 0)
+    assert len(runs) == 9
+    assert [run.spec.encoder for run in plan([*PAIRS, "encoder=glove,tfidf", "seed=0,1"]).runs] == [
+        "tfidf", "glove", "glove",
+    ]  # fmt: skip
+    assert len(floors_of("task=pairs", "data.file=a.csv,b.csv", "encoder=glove")) == 2
+    assert len(floors_of(*PAIRS, "data.max_train=9,10", "seed=0,1", "encoder=glove,elmo")) == 4
+    assert floors_of("task=ner", "seed=0,1") == []
+
+
+def test_a_floor_that_is_missing_makes_no_estimate_of_minutes(tmp_path):
+    states = LedgerState(tmp_path).states(floors_of(*PAIRS, "encoder=glove"))
+    assert LedgerState(tmp_path).seconds_left(states, {("a", "pairs", "tfidf"): 60.0}) == (0.0, 0)
+
+
+def run(ledger, capsys, *options):
+    capsys.readouterr()
+    code = main(["run", *QUICK, f"ledger={ledger}", *options])
+    shown = capsys.readouterr()
+    assert code == 0, shown.err
+    return shown.out
+
+
+@pytest.mark.parametrize(("task", "encoder"), [("classification", "tfidf"), ("tagging", "features")])
+def test_a_run_makes_its_floor_too_unless_the_ledger_has_it(tmp_path, capsys, task, encoder):
+    few = [f"task={task}", *OWN[task], "head=linear", "task.training.epochs=1", "data.max_train=60"]
+    said = run(tmp_path, capsys, *few, "encoder=glove")
+    records = {record.spec.encoder: record for record in read_all(tmp_path).records}
+    assert records.keys() == {"glove", encoder}
+    floor = records[encoder]
+    scores = [records[name].scores.test.overall[floor.metric] for name in ("glove", encoder)]
+    assert f"gain over the floor {encoder}, {scores[1]:.2f}: {scores[0] - scores[1]:+.2f} (a single seed" in said
+    created = floor.created, floor.attempt
+    assert "gain over the floor" in run(tmp_path, capsys, *few, "encoder=none")
+    [again] = [record for record in read_all(tmp_path).records if record.spec.encoder == encoder]
+    assert (again.created, again.attempt) == created
+    assert converged(floor)
+    assert len(floor.curves.dev) == len(floor.curves.steps) == floor.epochs.run == 4
+    assert floor.curves.dev[floor.epochs.best - 1] == max(floor.curves.dev)
+    assert floor.layer_weights == [] and floor.parameters.frozen == 0
+
+
+def test_a_kept_floor_predicts_what_the_run_predicted_and_passes_the_check(tmp_path, capsys):
+    rows = [(f"{word} {kind} number {n}", kind) for n, word in enumerate(["one", "two", "three"] * 20)
+            for kind in ("red", "blue", "green")]  # fmt: skip
+    for split, chosen in (("train", rows[:90]), ("dev", rows[90:120]), ("test", rows[120:])):
+        with Path(tmp_path / f"{split}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("text", "label"), *chosen])
+    files = [f"data.{split}={tmp_path}/{split}.csv" for split in ("train", "dev", "test")]
+    ledger = tmp_path / "runs"
+    said = run(ledger, capsys, "task=classification", "encoder=tfidf", "predictions=true", *files)
+    assert "best C on dev: 0.2, number 1 of 4" in said  # all are as good
+    [path] = ledger.rglob("seed0.json")
+    [kept] = ledger.rglob("test.predictions.jsonl")
+    assert main(["predict", str(path), f"{tmp_path}/test.csv", f"{tmp_path}/out.jsonl"]) == 0
+    ours, theirs = (
+        [json.loads(line)["predicted"] for line in Path(file).read_text().splitlines()]
+        for file in (kept, tmp_path / "out.jsonl")
+    )
+    assert ours == theirs and len({*ours}) == 3
+    capsys.readouterr()
+    main(["check", str(path)])
+    checked = capsys.readouterr().out
+    assert re.search(r"made again by: elmo-bench run task=classification encoder=tfidf suite\.name=", checked)
+    assert "predictions on test: score accuracy" in checked
+    wrong = [line for line in checked.splitlines() if line.startswith("WRONG")]
+    assert all("the code that made it is not known" in line for line in wrong)
