@@ -169,12 +169,16 @@ def imports(root: Path = ROOT) -> dict[str, set[str]]:
 
 
 def imported_names(node: ast.AST) -> Iterator[str]:
-    """The modules that a statement may import: `from a.b import c` imports a.b, and a.b.c where that is a module."""
+    """The modules that a statement may import: `from a.b import c` imports a.b, and a.b.c where that is a module.
+
+    `from elmo_bench import c` imports the module c alone: the names of `elmo_bench` are imported when they are used.
+    """
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield alias.name
     elif isinstance(node, ast.ImportFrom) and node.module:
-        yield node.module
+        if node.module != "elmo_bench":
+            yield node.module
         for alias in node.names:
             yield f"{node.module}.{alias.name}"
 

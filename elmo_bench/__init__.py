@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 from elmo_bench._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from elmo_bench.api.compare import compare
+    from elmo_bench.api.runs import run, sweep
+    from elmo_bench.api.trained import load
+    from elmo_bench.base.errors import UserError
     from elmo_bench.elmo.allennlp import Elmo
     from elmo_bench.elmo.allennlp_embedder import ElmoEmbedder
     from elmo_bench.elmo.batches import batch_to_ids
@@ -19,9 +23,14 @@ __all__ = [
     "ElmoEmbedder",
     "ElmoEncoder",
     "ScalarMix",
+    "UserError",
     "batch_to_ids",
+    "compare",
+    "load",
     "load_static",
     "results",
+    "run",
+    "sweep",
 ]
 # Imported when first asked for, so that commands without torch start at once.
 _HOMES = {
@@ -29,9 +38,14 @@ _HOMES = {
     "ElmoEmbedder": "elmo.allennlp_embedder",
     "ElmoEncoder": "elmo.encoder",
     "ScalarMix": "nn.mix",
+    "UserError": "base.errors",
     "batch_to_ids": "elmo.batches",
+    "compare": "api.compare",
+    "load": "api.trained",
     "load_static": "encoders.static",
     "results": "reporting.results",
+    "run": "api.runs",
+    "sweep": "api.runs",
 }
 
 

@@ -48,8 +48,8 @@ GROUPS = {
         "finetune weights=mini corpus=text.txt out=my-elmo",
         "evaluate": "measure the perplexity of a biLM:  "
         "evaluate weights=my-elmo corpus=heldout.txt",
-        "export": "write a biLM in the published layout, which AllenNLP loads:  "
-        "export mini FOLDER",
+        "export": "write a biLM in the published layout, which AllenNLP loads, or the "
+        "trained head of a run:  export mini FOLDER",
     },
     "your own encoders and tasks": {
         "test": "check the encoders and tasks of a folder, with what to write:  "

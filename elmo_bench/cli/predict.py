@@ -28,6 +28,7 @@ def main(arguments: list[str]) -> int:
             *options.columns,
             weights=options.weights,
             vectors=options.vectors,
+            probabilities=options.probabilities,
         )
     print(f"{options.out}: {count:,} examples")
     return 0
@@ -56,6 +57,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="of the encoder, if not published ones; of a stack PART=WEIGHTS,…",
     )
     add("--vectors", help="the static vectors, if not published ones")
+    add(
+        "--probabilities",
+        action="store_true",
+        help="a column for each label, too (task=classification and pairs)",
+    )
     add(
         "columns",
         nargs="*",

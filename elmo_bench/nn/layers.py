@@ -90,3 +90,11 @@ class AttentivePool(nn.Module):
         scores = scores.masked_fill(~mask, -torch.inf)
         weights = torch.softmax(scores, dim=1)
         return torch.einsum("bt,btd->bd", weights, x)
+
+
+def label_probabilities(
+    scores: Tensor, labels: Sequence[str]
+) -> list[dict[str, float]]:
+    """{label: its probability} of each row of scores [B, K], by softmax."""
+    rows = scores.float().softmax(dim=1).tolist()
+    return [dict(zip(labels, row, strict=True)) for row in rows]

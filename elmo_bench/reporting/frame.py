@@ -1,4 +1,5 @@
-"""The ledger as a data frame of runs, one row a record, and as one of systems, one row for all seeds of a run.
+"""The ledger as a data frame of runs, one row a record, and as one of systems, one row
+for all seeds of a run.
 
 Tables select from these two frames, and `comparisons` tests pairs of systems.
 """
@@ -25,22 +26,32 @@ from elmo_bench.spec.settings import invented
 from elmo_bench.spec.task_files import of_system
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE
 
-NOT_INCLUDED = "the yaml of its task, its encoder or its suite is not included. Give its folder: --include FOLDER"
+NOT_INCLUDED = (
+    "the yaml of its task, its encoder or its suite is not included. "
+    "Give its folder: --include FOLDER"
+)
 
 
 def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
-    """The records of a ledger: the columns of `Run`, `checked`, and three that depend on the other runs.
+    """The records of a ledger, as `runs_at` has them."""
+    return runs_at((RunPaths.of(ledger, record), record) for record in records)
 
-    `checked` is whether the scores were computed again from the outcomes: the task is installed.
-    `left_out` is why no table shows the run, and empty if tables show it. `replaced_by` is the hash of a newer run
-    with equal settings that has other contents (data, weights, vectors) or versions (task, encoder, protocol), and
-    empty without one; then `current` is true.
+
+def runs_at(found: Iterable[tuple[RunPaths, Record]]) -> pd.DataFrame:
+    """These records: the columns of `Run`, `checked`, and three that depend on the
+    other runs.
+
+    `checked` is whether the scores were computed again from the outcomes: the task is
+    installed. `left_out` is why no table shows the run, and empty if tables show it.
+    `replaced_by` is the hash of a newer run with equal settings that has other contents
+    (data, weights, vectors) or versions (task, encoder, protocol), and empty without
+    one; then `current` is true.
     """
     specs: dict[str, RunSpec] = {}
     rows = []
-    for record in records:
+    for paths, record in found:
         spec = specs.setdefault(record.hash, RunSpec.of_record(record))
-        rows.append(run_of(RunPaths.of(ledger, record), record, spec))
+        rows.append(run_of(paths, record, spec))
     reasons = {run_hash: _why_left_out(spec) for run_hash, spec in specs.items()}
     # Texts stay objects, which are one block of the frame: it is selected from faster.
     numbers = {
@@ -58,12 +69,16 @@ def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
 
 
 def shown(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs that tables show: current ones whose task, encoder and suite are known here."""
+    """The runs that tables show: current ones whose task, encoder and suite are known
+    here.
+    """
     return runs[runs.current & (runs.left_out == "")]
 
 
 def rows_where(table: pd.DataFrame, conditions: Iterable[bool]) -> pd.DataFrame:
-    """The rows whose condition holds; none of a table without rows, where a list would choose columns."""
+    """The rows whose condition holds; none of a table without rows, where a list would
+    choose columns.
+    """
     return table[pd.Series(list(conditions), table.index, dtype=bool)]
 
 
@@ -77,7 +92,8 @@ def _why_left_out(spec: RunSpec) -> str:
 
 
 def _name_encoders(frame: pd.DataFrame) -> None:
-    """Distinguish encoders of one name that were read from several places, and fill in the labels.
+    """Distinguish encoders of one name that were read from several places, and fill in
+    the labels.
 
     A spec has the last component of a path alone; the record of a run has more of it.
     """
@@ -134,22 +150,28 @@ def _mark_replaced(frame: pd.DataFrame) -> None:
 
 
 def newest(runs: pd.DataFrame) -> pd.DataFrame:
-    """One run of each system: the newest, which represents the others in what does not depend on the seed."""
+    """One run of each system: the newest, which represents the others in what does not
+    depend on the seed.
+    """
     return runs.sort_values(["created", "seed"]).drop_duplicates("hash", keep="last")
 
 
 def systems(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for all seeds of a run, by hash: comparable ones together, best test score first.
+    """A row for all seeds of a run, by hash: comparable ones together, best test score
+    first.
 
-    Besides the columns of the newest run, and those of `comparable.with_groups`, it has:
+    Besides the columns of the newest run, and those of `comparable.with_groups`, it
+    has:
 
     - `seeds`, and `seed_list`, the same as a text; `n`, how many
-    - of each seed, in this order: `dev_scores`, `test_scores`, `macro_f1_scores`, `seed_curves`, `seed_steps`,
-      `seed_mixes`, and `seed_epochs`, such as `3 of 10`
-    - `dev_mean` and `dev_sd`, the mean and the sample standard deviation; the same of `test` and `macro_f1`.
+    - of each seed, in this order: `dev_scores`, `test_scores`, `macro_f1_scores`,
+      `seed_curves`, `seed_steps`, `seed_mixes`, and `seed_epochs`, such as `3 of 10`
+    - `dev_mean` and `dev_sd`, the mean and the sample standard deviation; the same of
+      `test` and `macro_f1`.
       A system in which nothing is drawn (`RunSpec.deterministic`) has no deviation
     - `converged`, how many seeds are
-    - `mark`: why its gains have no verdict: its scores are not checked, or a seed did not converge (a dagger)
+    - `mark`: why its gains have no verdict: its scores are not checked, or a seed did
+      not converge (a dagger)
     - the mean of `work_minutes` and of `peak_memory_mib`
     """
     runs = runs.sort_values("seed")

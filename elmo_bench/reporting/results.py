@@ -1,6 +1,8 @@
-"""The ledger for other programs: a pandas data frame, and an evaluation log for each run, as JSON lines.
+"""The ledger for other programs: a pandas data frame, and an evaluation log for each
+run, as JSON lines.
 
-The logs have the schema Every Eval Ever 0.3.0: `eval.schema.json` of that package on PyPI, which has the validator.
+The logs have the schema Every Eval Ever 0.3.0: `eval.schema.json` of that package on
+PyPI, which has the validator.
 """
 
 import json
@@ -61,35 +63,49 @@ COLUMNS = [
         "commit",
         "torch",
     ),
-    *("current", "created"),
+    *("current", "created", "record"),
 ]
-US = "elmo-bench"  # the organisation, which a publisher replaces, and the first part of the names of models
+# the organisation, which a publisher replaces, and the first part of the names of
+# models
+US = "elmo-bench"
 
 
-def results(ledger: str | Path = "results/runs", *, suite: str | None = None) -> pd.DataFrame:
-    """Read a ledger: one row a finished run, that is a record; sorted by suite, task, encoder, label and seed.
+def results(
+    ledger: str | Path = "results/runs", *, suite: str | None = None
+) -> pd.DataFrame:
+    """Read a ledger: one row a finished run, that is a record; sorted by suite, task,
+    encoder, label and seed.
 
-    | columns | meaning |
-    |---|---|
-    | `suite`, `task`, `encoder`, `size`, `hash`, `seed` | which run |
-    | `label` | the options that differ from the default run, such as `mix=last, place=both`; empty for the default |
-    | one column for each such option, such as `mix.penalty` | its value as a text; missing where it is the default |
-    | `metric`, `dev`, `test` | the main score of the best epoch, in percent |
-    | `checked` | whether the scores were computed again from the outcomes; false if the task is not installed |
-    | `gain` | test score less the mean test score of the baseline's seeds on the same data, missing without one |
-    | `epochs`, `best_epoch`, `converged` | epochs that were trained and the best of them, from 1; enough of them |
-    | `train`, `dev_items`, `test_items` | how many examples |
-    | `minutes`, `cpu_seconds`, `tokens_per_second`, `peak_memory_mib` | cost: wall time of the run, processor time |
-    | `trainable`, `frozen` | how many numbers |
-    | `task_version`, `protocol`, `data` | versions; the digest of all examples |
-    | `cpu`, `device`, `threads`, `precision`, `torch`, `commit` | where |
-    | `current` | false if a newer run with equal settings and other contents replaced it, as in reports |
-    | `created` | when it finished, UTC |
+    The columns:
 
-    The folders of `$ELMO_BENCH_INCLUDE` are included; a run of a task or an encoder that is in none has its hash as the
-    label, and no gain.
+    - `suite`, `task`, `encoder`, `size`, `hash`, `seed`: which run
+    - `label`: the options that differ from the default run, such as `mix=last,
+      place=both`; empty for the default
+    - one column for each such option, such as `mix.penalty`: its value as a text;
+      missing where it is the default
+    - `metric`, `dev`, `test`: the main score of the best epoch, in percent
+    - `checked`: whether the scores were computed again from the outcomes; false if
+      the task is not installed
+    - `gain`: test score less the mean test score of the baseline's seeds on the
+      same data, missing without one
+    - `epochs`, `best_epoch`, `converged`: epochs that were trained and the best of
+      them, from 1; enough of them
+    - `train`, `dev_items`, `test_items`: how many examples
+    - `minutes`, `cpu_seconds`, `tokens_per_second`, `peak_memory_mib`: cost: wall
+      time of the run, processor time
+    - `trainable`, `frozen`: how many numbers
+    - `task_version`, `protocol`, `data`: versions; the digest of all examples
+    - `cpu`, `device`, `threads`, `precision`, `torch`, `commit`: where
+    - `current`: false if a newer run with equal settings and other contents
+      replaced it, as in reports
+    - `created`: when it finished, UTC
+    - `record`: the path of its file, where `compare` finds the outcomes
 
-    Raises UserError if there is no such folder; warns of each file that was skipped, and of such runs.
+    The folders of `$ELMO_BENCH_INCLUDE` are included; a run of a task or an encoder
+    that is in none has its hash as the label, and no gain.
+
+    Raises UserError if there is no such folder; warns of each file that was skipped,
+    and of such runs.
     """
     check_exists(Path(ledger))
     include_given([])
@@ -98,6 +114,7 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
     for problem in [*read.problems, *left_out(frame), *remarks(frame)]:
         warnings.warn(problem, stacklevel=2)
     frame["gain"] = frame.test - _baselines(frame)
+    frame["record"] = [str(paths.record) for paths in frame.paths]
     options = [
         {key: value for key, value in spec.changes.items() if key not in COLUMNS}
         for spec in frame.spec
@@ -110,7 +127,9 @@ def results(ledger: str | Path = "results/runs", *, suite: str | None = None) ->
 
 
 def _baselines(frame: pd.DataFrame) -> pd.Series:
-    """For each run the mean test score of the baseline's seeds on the same data; missing without one."""
+    """For each run the mean test score of the baseline's seeds on the same data;
+    missing without one.
+    """
     current = systems(shown(frame))
     pairs = baseline_pairs(current)
     means = pairs.set_index("ours").theirs.map(current.test_mean)
@@ -118,7 +137,9 @@ def _baselines(frame: pd.DataFrame) -> pd.Series:
 
 
 def write_logs(runs: pd.DataFrame, systems: pd.DataFrame, path: Path) -> None:
-    """Write a line for each run of these systems. Raises UserError if the file cannot be written."""
+    """Write a line for each run of these systems. Raises UserError if the file cannot
+    be written.
+    """
     ordered = systems.sort_values(
         ["suite", "task", "test_mean", "run_label", "hash"],
         ascending=[True, True, False, True, True],
@@ -137,18 +158,23 @@ def log_of(run: Any) -> dict[str, Any]:
     It has every percentage on test as a result. Times are seconds since 1970, as text.
     """
     spec, packages = run.spec, run.environment.packages
-    changes = [f"{key}={value}" for key, value in spec.changes.items()]  # fractions, too
+    # fractions, too
+    changes = [f"{key}={value}" for key, value in spec.changes.items()]
     named = ", ".join([run.encoder, *changes])
     model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', named)}"
     data = f"{US}-{spec.suite}-{spec.task}"
     time = str(int(datetime.fromisoformat(run.created).timestamp()))
     identity = f"{data}/{model}/{time}/{UUID(run.attempt)}"
-    contents = {key: value for key, value in (spec.contents or {}).items() if key != "data"}
+    contents = {
+        key: value for key, value in (spec.contents or {}).items() if key != "data"
+    }
     dev, test = (run.scores.of(split).overall for split in ("dev", "test"))
     unchecked = {} if run.checked else {"scores": UNCHECKED}
     counts = {"train": run.train, "dev": run.dev_items, "test": run.test_items}
     percentages = [
-        name for name, score in test.items() if isinstance(score, float) and 0 <= score <= 100
+        name
+        for name, score in test.items()
+        if isinstance(score, float) and 0 <= score <= 100
     ]
     return {
         "schema_version": VERSION,
@@ -163,7 +189,9 @@ def log_of(run: Any) -> dict[str, Any]:
         "eval_library": {
             "name": US,
             "version": packages.get(US, "unknown"),
-            "additional_details": _texts({"commit": run.commit, "basis": run.version} | unchecked),
+            "additional_details": _texts(
+                {"commit": run.commit, "basis": run.version} | unchecked
+            ),
         },
         "model_info": {
             "name": named,
@@ -182,7 +210,9 @@ def log_of(run: Any) -> dict[str, Any]:
                 "source_data": {
                     "dataset_name": data,
                     "source_type": "other",
-                    "additional_details": _texts({"digest": run.data, "split": "test", **counts}),
+                    "additional_details": _texts(
+                        {"digest": run.data, "split": "test", **counts}
+                    ),
                 },
                 "metric_config": {
                     **dict.fromkeys(("metric_id", "metric_name", "metric_kind"), name),
@@ -197,7 +227,9 @@ def log_of(run: Any) -> dict[str, Any]:
                     "details": _texts({"dev": dev.get(name)} | unchecked),
                 },
                 "generation_config": {
-                    "generation_args": {"execution_command": command_of(spec, run.seed)},
+                    "generation_args": {
+                        "execution_command": command_of(spec, run.seed)
+                    },
                     "additional_details": _texts(
                         {"seed": run.seed, "hash": spec.hash, "size": spec.size}
                     ),

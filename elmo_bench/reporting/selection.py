@@ -1,4 +1,6 @@
-"""Which systems belong to an experiment, as which of its variants, and what each is compared with."""
+"""Which systems belong to an experiment, as which of its variants, and what each is
+compared with.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +16,9 @@ from elmo_bench.spec.tuning import TUNE
 
 
 def candidates(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The systems of one suite that an experiment may show: those of the newest training protocol that it has."""
+    """The systems of one suite that an experiment may show: those of the newest
+    training protocol that it has.
+    """
     tasks = experiment.values("task")
     may_show = (task in tasks or not is_probe(task) for task in systems.task)
     possible = rows_where(systems, may_show)
@@ -27,7 +31,9 @@ def candidates(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
 
 def of_newest_protocol(systems: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
-    """The systems of the newest training protocol that is in `like`: those of two protocols are not comparable."""
+    """The systems of the newest training protocol that is in `like`: those of two
+    protocols are not comparable.
+    """
     return systems[systems.protocol == like.protocol.max()]
 
 
@@ -45,17 +51,26 @@ def learned_weights(systems: pd.DataFrame) -> pd.Series:
 def with_variants(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """The systems that are variants of the experiment, with four more columns.
 
-    `variant`; `rest`, the changes of a run on an axis that are not on it, such as another dropout with each learning
-    rate; `alone`, whether the variant alone says what was run, as it has the experiment's encoder or a fixed one; and
-    `variant_rank`, its position in the table.
+    `variant`; `rest`, the changes of a run on an axis that are not on it, such as
+    another dropout with each learning rate; `alone`, whether the variant alone says
+    what was run, as it has the experiment's encoder or a fixed one; and `variant_rank`,
+    its position in the table.
     """
-    table = systems.assign(variant=[experiment.variant_of(spec) for spec in systems.spec])
+    table = systems.assign(
+        variant=[experiment.variant_of(spec) for spec in systems.spec]
+    )
     table = table[table.variant.notna()]
     rest, alone, rank = [], [], []
-    for spec, variant, encoder in zip(table.spec, table.variant, table.encoder_label, strict=True):
+    for spec, variant, encoder in zip(
+        table.spec, table.variant, table.encoder_label, strict=True
+    ):
         options = (*variant.options, RATE)
         rest.append(
-            [f"{key}={value}" for key, value in variation_of(spec).items() if key not in options]
+            [
+                f"{key}={value}"
+                for key, value in variation_of(spec).items()
+                if key not in options
+            ]
         )
         alone.append(variant.encoder is not None or encoder == experiment.encoder)
         rank.append(experiment.rank(variant))
@@ -66,7 +81,8 @@ def with_variants(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame
     )
 
 
-# The columns that `references` reads, and those who call it: rows of all columns take longer.
+# The columns that `references` reads, and those who call it: rows of all columns take
+# longer.
 COMPARED = [
     "hash",
     "anchor",
@@ -82,8 +98,8 @@ COMPARED = [
 def references(system: Any, group: Sequence[Any], experiment: Experiment) -> list[Any]:
     """The systems of a group that one of them is compared with, in their order.
 
-    They have the same encoder, unless the reference's variant has a fixed one. An encoder in another's position is
-    compared with the first reference alone.
+    They have the same encoder, unless the reference's variant has a fixed one. An
+    encoder in another's position is compared with the first reference alone.
     """
     keys = experiment.references(
         "" if system.rest else system.variant.key
@@ -93,7 +109,8 @@ def references(system: Any, group: Sequence[Any], experiment: Experiment) -> lis
     fitting = []
     for other in group:
         same_encoder = (
-            other.variant.encoder is not None or other.encoder_label == system.encoder_label
+            other.variant.encoder is not None
+            or other.encoder_label == system.encoder_label
         )
         is_named = other.variant.key in keys and not other.rest
         is_default = experiment.reference is None and not other.variation

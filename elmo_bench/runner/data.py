@@ -32,9 +32,10 @@ def build_data(spec: RunSpec, setup: Setup) -> Data:
 
 
 def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
-    """{"train", "dev", "test"}: all examples of the suite.
+    """{"train", "dev", "test"}: the examples of the suite.
 
-    Raises UserError, which says how to get missing files.
+    All of them, or of dev and test at most `data.max_eval`. Raises UserError, which
+    says how to get missing files.
     """
     try:
         splits = data.read(spec.suite, setup.data_root)
@@ -50,7 +51,18 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
             )
         for number, example in enumerate(examples, 1):
             _check_example(example, f"task={spec.task}: {split}, example {number}")
-    return splits
+    limit = spec.settings.get("data.max_eval")
+    if limit is None:
+        return splits
+    return {name: _capped(name, splits[name], limit) for name in SPLITS}
+
+
+def _capped(split: str, examples: list[Any], limit: int) -> list[Any]:
+    """At most `limit` examples of dev or test, the same for every run and seed."""
+    if split == "train" or len(examples) <= limit:
+        return examples
+    note(f"{split}: {limit:,} of {len(examples):,} examples (data.max_eval)")
+    return training_fraction(examples, seed=0, limit=limit)
 
 
 def _check_example(example: Any, where: str) -> None:

@@ -1,13 +1,18 @@
 """The file of a trained head: its parameters, and what is needed to build it again."""
 
+import itertools
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import torch
 from pydantic import Field
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.utils.hooks import RemovableHandle
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
@@ -15,9 +20,27 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.ledger import Spec
 from elmo_bench.ledger.model import Model
-from elmo_bench.runner.prepare import Lexicon
+from elmo_bench.runner.frozen import Frozen
+from elmo_bench.runner.prepare import (
+    Lexicon,
+    build_head,
+    build_indexer,
+    build_stores,
+)
+from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.text.batch import Indexer
 
 AGAIN = "Run it again with overwrite=true."
+# What building a head of a stranger's numbers may raise.
+_UNFIT = (
+    TypeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+)
 
 
 class About(Model):
@@ -69,3 +92,54 @@ def read_head(path: Path) -> KeptHead:
             names = file.keys()
             tensors = {name: file.get_tensor(name) for name in names}
         return KeptHead(tensors, About.read(about, where))
+
+
+def build_kept(
+    spec: RunSpec, setup: Setup, frozen: Frozen, saved: KeptHead, head_file: Path
+) -> tuple[Any, Indexer]:
+    """The head with its trained parameters, and what makes its batches.
+
+    The head is first built without memory: the file's tensors bound its sizes and its
+    layers, whatever numbers a spec holds. Raises UserError if the file is of other
+    sizes, or was trained on other numbers of an encoder that draws them.
+    """
+    about = saved.about
+    if about.encoders != frozen.checksums:
+        raise UserError(
+            f"{head_file}: trained with other random numbers in its encoder than are "
+            f"drawn here, of another seed or by another version of torch. {AGAIN}"
+        )
+    parts = (spec, frozen, about.lexicon, about.vocabulary)
+    try:
+        with torch.device("meta"), _few_tensors(10 * len(saved.tensors) + 1000):
+            wanted = build_head(*parts).state_dict()
+        if _shapes(wanted) != _shapes(saved.tensors):
+            raise ValueError("its tensors have other names or shapes")
+        head = build_head(*parts)
+        head.load_state_dict(saved.tensors)
+    except _UNFIT as error:
+        why = str(error).partition("\n")[0]
+        raise UserError(
+            f"{head_file}: does not fit the {spec.task} head of this version ({why}). "
+            f"{AGAIN}"
+        ) from None
+    stores = build_stores(setup, frozen.encoders)
+    return head.eval(), build_indexer(head.embedder, stores)
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def _few_tensors(most: int) -> RemovableHandle:
+    """For `with`: a block in which no more parameters than this can be made.
+
+    ValueError for one more.
+    """
+    numbers = itertools.count(1)
+
+    def count(*_: Any) -> None:
+        if next(numbers) > most:
+            raise ValueError("its spec asks for far more tensors than it has")
+
+    return register_module_parameter_registration_hook(count)

@@ -13,11 +13,13 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
 from typing import Any
 
 from elmo_bench.base.errors import UserError
@@ -130,25 +132,65 @@ def _start(job: Job, command: Command, gpu: str, share: float) -> BaseProcess:
     another installation of elmo-bench first. Libraries that count the cores themselves
     get one thread.
     """
-    os.environ |= imports() | {"OMP_NUM_THREADS": "1"}
+    environment = dict(os.environ) | imports() | {"OMP_NUM_THREADS": "1"}
+    if gpu:
+        environment["CUDA_VISIBLE_DEVICES"] = gpu
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     arguments = job.arguments(threads=1)
-    child = context.Process(
-        target=_child, args=(command, arguments, str(job.log), gpu, share)
-    )
-    child.start()
+    given = command, arguments, str(job.log), share, environment
+    child = context.Process(target=_child, args=given)
+    with _environment(environment), _without_script():
+        child.start()
     return child
 
 
+@contextmanager
+def _environment(environment: Mapping[str, str]) -> Iterator[None]:
+    """This environment while the block runs: the fork server starts in it."""
+    before = dict(os.environ)
+    _set_environment(environment)
+    try:
+        yield
+    finally:
+        _set_environment(before)
+
+
+def _set_environment(environment: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """For the start of a child: it would else import the program that called `sweep`.
+
+    Unless that program is guarded, it would start the sweep again.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
 def _child(
-    command: Command, arguments: list[str], log: str, gpu: str, share: float
+    command: Command,
+    arguments: list[str],
+    log: str,
+    share: float,
+    environment: Mapping[str, str],
 ) -> None:
     """`python -m elmo_bench …` in the forked process, which may take this share of a
-    GPU's memory."""
+    GPU's memory.
+
+    environment: of the sweep. The fork server has the one of the first sweep of this
+    process.
+    """
+    _set_environment(environment)
     begin_child(log)
-    if gpu:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    if environment.get("CUDA_VISIBLE_DEVICES"):
         import torch
 
         if share < 1 and torch.cuda.is_available():

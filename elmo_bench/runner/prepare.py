@@ -40,8 +40,9 @@ from elmo_bench.runner.data import (
 )
 from elmo_bench.runner.first_look import check_size
 from elmo_bench.runner.floors import numbers_of
+from elmo_bench.runner.frozen import Frozen, load_frozen
 from elmo_bench.runner.split_checks import check_splits
-from elmo_bench.spec.names import head_class, load_encoder
+from elmo_bench.spec.names import head_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.text.batch import Indexer
@@ -89,59 +90,6 @@ def lexicon_of(examples: Sequence[Any]) -> Lexicon:
 def _by_frequency(counts: Counter[str]) -> list[str]:
     """The most frequent first; equally frequent ones in order."""
     return sorted(counts, key=lambda item: (-counts[item], item))
-
-
-@dataclass
-class Frozen:
-    """What no training changes, but for an encoder that a run tunes."""
-
-    encoders: dict[str, Encoder]  # by their part of a stack; "" for one that is alone
-    vectors: StaticVectors | None
-    width: int  # of the word vectors, static or learned
-
-    @property
-    def checksums(self) -> dict[str, str]:
-        """Of the numbers of each encoder, which may be another seed's where the
-        contents are equal."""
-        return {part: encoder.checksum for part, encoder in self.encoders.items()}
-
-    @property
-    def contents(self) -> dict[str, Any]:
-        """Their part of `RunSpec.contents`, the same for every seed.
-
-        Checksums or identities, and the width of learned words, which comes from a
-        table.
-        """
-        contents: dict[str, Any] = {}
-        if self.encoders:
-            weights = {}
-            for part, encoder in self.encoders.items():
-                weights[part] = getattr(encoder, "identity", encoder.checksum)
-            contents["weights"] = weights.get("", weights)
-        if self.vectors is not None:
-            contents["vectors"] = self.vectors.checksum
-        elif self.width:
-            contents["width"] = self.width
-        return contents
-
-
-def load_frozen(spec: RunSpec, setup: Setup, words: set[str]) -> Frozen:
-    """The encoders, and the vectors that these words can look up. Raises UserError."""
-    encoders = {}
-    for part, options in setup.encoders.items():
-        encoders[part] = load_encoder(run_seed=setup.seed, **options)
-    for encoder in encoders.values():
-        expect = getattr(encoder, "expect", None)
-        if expect:
-            expect(words)
-    kind = spec.settings.get("encoder.words")
-    if kind == "learned" and spec.contents is not None:
-        width = spec.contents.get("width")  # of a record, which knows their width
-        return Frozen(encoders, None, width if isinstance(width, int) else 0)
-    if not kind:
-        return Frozen(encoders, None, 0)
-    table = load_static(str(setup.vectors), words)
-    return Frozen(encoders, table if kind == "static" else None, table.dim)
 
 
 def build_head(

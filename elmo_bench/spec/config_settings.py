@@ -104,6 +104,7 @@ def _amount(plain: Mapping[str, Any]) -> dict[str, Any]:
     settings = {
         "data.train_fraction": fraction,
         "data.max_train": data["max_train"],
+        "data.max_eval": data["max_eval"],
     }
     # An epoch reads the whole training split once, and data of the user's own so often
     # that a run has its steps.

@@ -24,7 +24,11 @@ RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 VECTORS = "encoder.vectors"
 # Left out of a spec at this value. An option that is added later is listed here with
 # its default, so that older records keep their hash.
-ABSENT: dict[str, Any] = {"task.training.patience": None, TUNE: "none"}
+ABSENT: dict[str, Any] = {
+    "task.training.patience": None,
+    "data.max_eval": None,
+    TUNE: "none",
+}
 # Of an encoder: only the last component of a path is part of a run.
 FILES = ("weights", "inputs")
 # Of data of the user's own: its files, of which only the last component is part of a
@@ -43,7 +47,7 @@ _PATHS = re.compile(
 _SETTING = re.compile(
     r"protocol|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+"
     r"|trainer\.precision|vectors\.trainable"
-    rf"|data\.(train_fraction|max_train|least_steps|{'|'.join(OWN)})"
+    rf"|data\.(train_fraction|max_train|max_eval|least_steps|{'|'.join(OWN)})"
 )
 
 
@@ -145,7 +149,7 @@ _RULES: Rules = (
     (*_SHARE, ("data.train_fraction",)),
     (*_WHOLE, ("task.training.epochs", "task.training.batch", "task.training.tokens")),
     (*_WHOLE, ("task.training.patience", "task.characters.dim")),
-    (*_WHOLE, ("data.max_train", "data.least_steps")),
+    (*_WHOLE, ("data.max_train", "data.max_eval", "data.least_steps")),
     (*_WHOLE, ("launcher.jobs", "trainer.threads")),
     (*_PAIRS, ("task.characters.filters",)),
 )
@@ -156,7 +160,7 @@ _NULL = (
     *("task.training.schedule.name", "task.training.clip", "task.training.patience"),
     *("task.characters.dim", "task.characters.filters"),
     *("encoder.weights", VECTORS, "encoder.words", TUNE, TUNED_RATE),
-    *("data.root", "data.max_train", "data.least_steps"),
+    *("data.root", "data.max_train", "data.max_eval", "data.least_steps"),
     *("store.folder", "store.max_gb", "launcher.jobs", "trainer.threads", RATE),
 )
 

@@ -24,6 +24,7 @@ from elmo_bench.text.own_checks import (
     note_labels,
 )
 from elmo_bench.text.own_columns import names_in, usual_columns
+from elmo_bench.text.own_texts import rows_of_texts
 from elmo_bench.text.split_files import files_of, unused_files
 from elmo_bench.text.tables import Row, ending_of, read_table, write_table
 from elmo_bench.text.vocabulary import tokeniser
@@ -163,6 +164,11 @@ class OwnData:
             note(f"{which}, so they get no prediction", path)
         self.read_last = path
         return examples
+
+    def of_texts(self, texts: Sequence[Any]) -> list[Any]:
+        """The examples of texts that are in memory. Raises UserError."""
+        rows = rows_of_texts(texts, self.parts[:-1])
+        return self.every_example(rows, {part: part for part in self.parts}, "texts")
 
     def canonical(self, example: Any) -> dict[str, Any]:
         return {"texts": example.texts, "gold": example.gold}

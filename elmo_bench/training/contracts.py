@@ -45,6 +45,8 @@ class Data(Protocol):
     `within(example, predicted, keeps) -> (gold, predicted)`: of the gold and of a
     prediction, the entities (or chains, or words) whose words `keeps` accepts. It
     returns None to leave the example out, which must not depend on the prediction.
+    With `of_texts(texts)`, the Examples of texts in memory, without gold, `load` takes
+    the task's heads.
     """
 
     schema: str
@@ -95,7 +97,8 @@ class Head(Protocol):
     Built with `embedder`, the vocabulary and the numbers under `head` in the yaml. A
     head whose loss is a sum has `items`: how many items (sentences, say) the last loss
     is the sum of. The penalty of the mixes is multiplied by it, so that λ means the
-    same in every task and for every size of a batch.
+    same in every task and for every size of a batch. It may have
+    `probabilities(batch)`: for each example {label: probability}.
     """
 
     embedder: Any

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from scipy import sparse
 from torch import nn
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.layers import label_probabilities
 from elmo_bench.nn.logistic import Fit, LogisticLayer
 from elmo_bench.nn.tfidf import TfIdf, character_counter, terms_of, token_counter
 from elmo_bench.text.batch import Indexer, Text
@@ -97,6 +99,11 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[str]:
         """The label of each example."""
         return [self.labels[place] for place in self.logistic.best(batch["features"])]
+
+    def probabilities(self, batch: dict[str, Any]) -> list[dict[str, float]]:
+        """The probability of each label, for each example."""
+        scores = torch.from_numpy(self.logistic.scores(batch["features"]))
+        return label_probabilities(scores, self.labels)
 
 
 def _texts(examples: Sequence[Any]) -> list[Text]:

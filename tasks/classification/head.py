@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.layers import label_probabilities
 from elmo_bench.tasks.sst5.head import Head as Bcn
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.own_data import places
@@ -28,3 +29,7 @@ class Head(Bcn):
     def predict(self, batch: dict[str, Any]) -> list[Any]:
         """The label of each text."""
         return [self.names[place] for place in super().predict(batch)]
+
+    def probabilities(self, batch: dict[str, Any]) -> list[dict[str, float]]:
+        """The probability of each label, for each text."""
+        return label_probabilities(self(batch), self.names)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.layers import LinearProbe, mean_pool
+from elmo_bench.nn.layers import LinearProbe, label_probabilities, mean_pool
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.own_data import places
 
@@ -56,3 +56,7 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[str]:
         """The label of each example."""
         return [self.labels[place] for place in self(batch).argmax(dim=1).tolist()]
+
+    def probabilities(self, batch: dict[str, Any]) -> list[dict[str, float]]:
+        """The probability of each label, for each example."""
+        return label_probabilities(self(batch), self.labels)

@@ -85,6 +85,14 @@ class Data(SuiteData):
             labels += [f"{letter}-{kind}" for letter in "BIUL"]
         return {"labels": labels}
 
+    def of_texts(self, texts: Sequence[Sequence[str]]) -> list[TaggedSentence]:
+        """Sentences of a program: lists of tokens. Raises UserError."""
+        for number, tokens in enumerate(texts, 1):
+            if isinstance(tokens, str) or not tokens:
+                raise UserError(f"sentence {number}: give a list of tokens.")
+            check_texts(tokens, f"sentence {number}")
+        return [_untagged(tuple(tokens)) for tokens in texts]
+
     def read_file(self, path: Path) -> list[TaggedSentence]:
         """The sentences of a column file, of tokens one a line, or of sentences.
 
@@ -107,7 +115,7 @@ class Data(SuiteData):
             texts = []
             for block in read_columns(path, columns=1, boundary=BOUNDARY):
                 texts.append(tuple(cells[0] for _, cells in block))
-        return [TaggedSentence(tokens, (NO_GOLD,) * len(tokens)) for tokens in texts]
+        return [_untagged(tokens) for tokens in texts]
 
     def write(
         self,
@@ -197,3 +205,7 @@ def _sentence(
     tokens: Sequence[str], tags: Sequence[str], scheme: str = "BIO"
 ) -> TaggedSentence:
     return TaggedSentence(tuple(tokens), tuple(to_bio(tags, scheme)))
+
+
+def _untagged(tokens: tuple[str, ...]) -> TaggedSentence:
+    return TaggedSentence(tokens, (NO_GOLD,) * len(tokens))

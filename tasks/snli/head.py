@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import Dropout, VariationalDropout
-from elmo_bench.nn.layers import FeedForward, max_pool, mean_pool
+from elmo_bench.nn.layers import FeedForward, label_probabilities, max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer, TextBatch
 from elmo_bench.text.own_data import places
@@ -110,6 +110,10 @@ class Head(nn.Module):
     def predict(self, batch: dict[str, Any]) -> list[str]:
         """The label of each pair."""
         return [self.labels[row] for row in self(batch).argmax(dim=1).tolist()]
+
+    def probabilities(self, batch: dict[str, Any]) -> list[dict[str, float]]:
+        """The probability of each label, for each pair."""
+        return label_probabilities(self(batch), self.labels)
 
 
 def align(x: Tensor, other: Tensor, mask: Tensor) -> Tensor:

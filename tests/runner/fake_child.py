@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from elmo_bench.ledger import RunPaths, Spec, run_lock
@@ -15,8 +16,9 @@ from tests.ledger.records import changed, make_record, write_true
 DONE, FAILED, USER_ERROR, KILLED, SILENT, SKIPPED, SLOW = range(7)  # seeds
 
 
-def child(_: Command, arguments: list[str], log: str, gpu: str, share: float) -> None:
+def child(_command: Command, arguments: list[str], log: str, share: float, environment: Mapping[str, str]) -> None:
     """In the place of `launchers._child`."""
+    gpu = environment.get("CUDA_VISIBLE_DEVICES", "")
     begin_child(log)
     command, *options, flag, attempt = arguments
     assert (command, flag) == ("run", "--attempt")

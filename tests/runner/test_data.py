@@ -12,6 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.data import (
     build_data,
+    data_digest,
     distinct_texts,
     note_epochs,
     read_splits,
@@ -130,3 +131,20 @@ def test_epochs_that_are_given_on_data_of_the_users_own_are_the_epochs(options, 
     assert bool(notes) == (least is None)
     if options == ("task.training.epochs=1",):
         assert notes == ["epochs: 1, about 3 steps, which task.training.least_steps does not raise to 3,000"]
+
+
+def test_dev_and_test_are_capped_alike_for_every_seed_and_a_cap_of_nothing_changes_no_hash():
+    plain, capped = described("task=ner"), described("task=ner", "data.max_eval=7", "seed=3")
+    data = build_data(*plain)
+    whole, few = read_splits(data, *plain), read_splits(data, *capped)
+    again = read_splits(data, *described("task=ner", "data.max_eval=7", "encoder=glove"))
+    assert few == again and few["train"] == whole["train"]
+    for split in ("dev", "test"):
+        assert len(few[split]) == 7 < len(whole[split])
+        assert [example for example in whole[split] if example in few[split]] == few[split]
+    assert data_digest(data, few) != data_digest(data, whole)
+    assert "data.max_eval" not in plain[0].settings and plain[0].key != capped[0].key
+    assert described("task=ner", "data.max_eval=null")[0].key == plain[0].key
+    with noted() as notes:
+        assert read_splits(data, *described("task=ner", "data.max_eval=1000000")) == whole
+    assert not any("max_eval" in line for line in notes)

@@ -13,7 +13,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.data import build_data, data_digest, read_splits
-from elmo_bench.runner.predict import installed
+from elmo_bench.runner.trained import installed
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec

@@ -22,7 +22,7 @@ PAGES = [
 COMMAND = re.compile(
     r"^(?: {4}|\$ )(?:\.venv/bin/)?(?:elmo-bench|python run\.py|python -m elmo_bench) .*$", re.MULTILINE
 )
-STANDS_FOR = {"mytask": "ner", "length": "elmo"}  # names in examples of your own tasks and encoders
+STANDS_FOR = {"mytask": "ner", "length": "elmo", "suffix": "elmo"}  # names in examples of your own tasks and encoders
 
 
 planned = cache(lambda *options: len(plan([*options]).runs))

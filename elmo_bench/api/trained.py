@@ -1,0 +1,92 @@
+"""`load`: the trained head of a run, for texts of a program."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import include_given
+from elmo_bench.base.machine import wait_asleep
+from elmo_bench.cli.inputs import record_in
+from elmo_bench.runner.trained import TrainedHead, no_probabilities
+from elmo_bench.spec.config import reads_own_data
+from elmo_bench.text.schemes import SINGLE
+from elmo_bench.training.quiet import quiet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Predictor:
+    """A trained head with its frozen encoder; made by `load`.
+
+    Texts are strings, which are tokenised as the run's data were, or lists of tokens.
+    They are read in batches, and a call on many texts is faster than many calls. The
+    same texts have the same answers as a file of them has from `elmo-bench predict`.
+    """
+
+    def __init__(self, head: TrainedHead):
+        self._head = head
+
+    def predict(self, texts: Sequence[Any]) -> list[Any]:
+        """The label of each text, of each pair (premise, hypothesis); or its tags.
+
+        None for an empty text. Raises UserError.
+        """
+        examples = self._examples(texts)
+        with quiet():
+            predicted = self._head.predictions(examples)
+        return [_plain(answer) for answer in predicted]
+
+    def probabilities(self, texts: Sequence[Any]) -> "pd.DataFrame":
+        """A row for each text, with the probability of each label in its column.
+
+        Rows of empty texts are missing numbers. Raises UserError for a task without
+        probabilities: `classification` and `pairs` have them.
+        """
+        import pandas as pd
+
+        task = self._head.spec.task
+        if not reads_own_data(task):
+            raise UserError(no_probabilities(task))
+        examples = self._examples(texts)
+        with quiet():
+            found = self._head.probabilities(examples)
+        return pd.DataFrame([answer or {} for answer in found], dtype=float)
+
+    def _examples(self, texts: Sequence[Any]) -> list[Any]:
+        of_texts = getattr(self._head.data, "of_texts", None)
+        if of_texts is None:
+            raise UserError(
+                f"task={self._head.spec.task}: reads files alone. "
+                "Write one in its format, and use `elmo-bench predict RECORD FILE OUT`."
+            )
+        examples: list[Any] = of_texts(texts)
+        return examples
+
+
+def load(
+    record: str | Path, *, weights: str | None = None, vectors: str | None = None
+) -> Predictor:
+    """The trained head of a run, from its record or from an exported one.
+
+    record: `results/runs/…/seed0.json`, next to the folder with its head, or the file
+    of a folder that `elmo-bench export` wrote. weights and vectors: the frozen parts,
+    if the run did not name published ones.
+
+    Raises UserError if the head is not there or does not fit the record. The weights of
+    other frozen parts than the head was trained with are refused by their checksum when
+    the first text is read.
+    """
+    wait_asleep()
+    include_given([])
+    path = Path(record)
+    record_in(path)
+    return Predictor(TrainedHead(path, weights=weights, vectors=vectors))
+
+
+def _plain(answer: Any) -> Any:
+    """Tags without the prefix that plain ones have inside."""
+    if isinstance(answer, list):
+        return [tag.removeprefix(SINGLE) for tag in answer]
+    return answer

@@ -1,0 +1,250 @@
+"""A trained head on new text: the head that a run kept, built again around the frozen
+encoder of its record.
+
+The record and the head may come from a stranger. They are data: names in them choose
+among the tasks and encoders of this installation, and only weights and vectors that it
+knows by name are loaded without being asked for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_bench import ledger
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import progress
+from elmo_bench.ledger import Record
+from elmo_bench.runner.data import build_data, note_long_words, words_of
+from elmo_bench.runner.frozen import Frozen, load_frozen, with_words
+from elmo_bench.runner.heads import AGAIN, KeptHead, build_kept, read_head
+from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.names import tasks
+from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
+from elmo_bench.text.batch import Indexer
+from elmo_bench.training.module import DataModule, predictions_of
+
+# Asks a head about a batch of so many examples.
+Ask = Callable[[Any, dict[str, Any], int], list[Any]]
+
+
+class TrainedHead:
+    """A kept head with its frozen parts, which predicts examples of its task.
+
+    The encoder is loaded once, and the vectors of words when texts first have them.
+    """
+
+    def __init__(
+        self,
+        record_file: Path,
+        *columns: str,
+        weights: str | None = None,
+        vectors: str | None = None,
+    ):
+        """As `predict.predict`. Raises UserError."""
+        record = ledger.read_record(record_file)
+        spec = RunSpec.of_record(record)
+        self.head_file = record_file.with_suffix("") / "head.safetensors"
+        self.saved = head_of(record, record_file, self.head_file)
+        self.usual, setup = installed(spec)
+        _check_kinds(spec, self.usual, record_file)
+        setup = _with_columns(setup, spec, columns)
+        self.record_file = record_file
+        self.spec = spec
+        self.data = build_data(spec, setup)
+        encoders = encoders_of(spec, weights, vectors)
+        setup = replace(
+            setup, seed=record.seed, store={"mode": "off"}, encoders=encoders
+        )
+        if spec.settings.get("encoder.words") == "static":
+            named = spec.settings.get("encoder.vectors")
+            setup = replace(setup, vectors=vectors_of(spec, named, vectors))
+        self.setup = setup
+        self.words = set(self.saved.about.lexicon["words"])
+        self.frozen: Frozen | None = None
+        self.head: Any = None
+        self.index: Indexer | None = None
+
+    def predictions(self, examples: Sequence[Any]) -> list[Any]:
+        """A prediction for each example; None for an example without text."""
+        return self._ask(examples, predictions_of)
+
+    def probabilities(self, examples: Sequence[Any]) -> list[dict[str, float] | None]:
+        """The probability of each label, for each example; None as above.
+
+        Raises UserError for a head that gives none.
+        """
+        return self._ask(examples, _probabilities_of)
+
+    def _ask(self, examples: Sequence[Any], ask: Ask) -> list[Any]:
+        complete = _complete(self.data, examples)
+        answers: list[Any] = [None] * len(examples)
+        if complete:
+            self._prepare(words_of(examples))
+            batches = self._batches(list(complete.values()))
+            found = _answers(self.head, batches, len(complete), ask)
+            for place, answer in zip(complete, found, strict=True):
+                answers[place] = answer
+        return answers
+
+    def _prepare(self, words: Sequence[str]) -> None:
+        """Load the frozen parts and build the head, unless it knows these words."""
+        note_long_words(self.spec, set(words))
+        if self.frozen is not None and self.words.issuperset(words):
+            return
+        self.words.update(words)
+        if self.frozen is None:
+            self.frozen = _frozen_of(
+                self.spec, self.setup, self.words, self.record_file
+            )
+        else:
+            self.frozen = with_words(self.frozen, self.setup, self.words)
+        self.head, self.index = build_kept(
+            self.spec, self.setup, self.frozen, self.saved, self.head_file
+        )
+
+    def _batches(self, examples: list[Any]) -> DataModule:
+        return DataModule(
+            {"text": examples},
+            lambda some: self.head.collate(some, self.index),
+            seed=self.setup.seed,
+            batch=self.usual.settings["task.training.batch"],
+            tokens=self.usual.settings["task.training.tokens"],
+        )
+
+
+def no_probabilities(task: str) -> str:
+    """The sentence for a task whose head gives none."""
+    return (
+        f"task={task}: its head gives no probabilities of labels. "
+        "The heads of classification and pairs do."
+    )
+
+
+def _probabilities_of(
+    head: Any, batch: dict[str, Any], count: int
+) -> list[dict[str, float]]:
+    """The probability of each label for each of so many examples. Raises UserError."""
+    if not hasattr(head, "probabilities"):
+        raise UserError(no_probabilities(type(head).__module__.split(".")[-2]))
+    answers: list[dict[str, float]] = head.probabilities(batch)
+    return answers
+
+
+def head_of(record: Record, record_file: Path, head_file: Path) -> KeptHead:
+    """The head that belongs to a record. Raises UserError."""
+    saved = read_head(head_file)
+    is_of_attempt = saved.about.attempt in ("", record.attempt)
+    if saved.about.spec != record.spec or not is_of_attempt:
+        raise UserError(
+            f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}"
+        )
+    return saved
+
+
+def _check_kinds(spec: RunSpec, usual: RunSpec, record_file: Path) -> None:
+    """Raise UserError for a number of the head that is of another kind than here.
+
+    Also for numbers that shape no tensor of the head.
+    """
+    for key, value in spec.settings.items():
+        default = usual.settings.get(key)
+        if not key.startswith("task.head.") or default is None:
+            continue
+        kinds = (int, float) if isinstance(default, float) else type(default)
+        if not isinstance(value, kinds):
+            raise UserError(
+                f"{record_file}: {key}={value!r:.60}: not of the kind of "
+                f"{default!r:.60}"
+            )
+
+
+def _with_columns(setup: Setup, spec: RunSpec, columns: Sequence[str]) -> Setup:
+    """With the columns that the user names. Raises UserError."""
+    offered = [key for key in OWN_COLUMNS if key in setup.data]
+    named = {}
+    for option in columns:
+        key, _, name = option.removeprefix("data.").partition("=")
+        if key not in offered or not name:
+            fit = ", ".join(f"data.{key}=COLUMN" for key in offered) or "none"
+            raise UserError(
+                f"data.{key}: not the option of a column of task={spec.task}. "
+                f"It has: {fit}"
+            )
+        named[key] = name
+    return replace(setup, data=setup.data | named)
+
+
+def _frozen_of(
+    spec: RunSpec, setup: Setup, words: set[str], record_file: Path
+) -> Frozen:
+    """The frozen parts. Raises UserError unless the head was trained with them."""
+    try:
+        frozen = load_frozen(spec, setup, words)
+    except TypeError as error:
+        raise UserError(
+            f"the record's encoder has an option of another kind ({error})"
+        ) from None
+    for name, checksum in frozen.contents.items():
+        trained = (spec.contents or {}).get(name)
+        if checksum != trained:
+            raise UserError(
+                f"{record_file}: the head was trained with {name} of checksum "
+                f"{trained}, but these have {checksum}. Give the right ones with "
+                f"--{name}."
+            )
+    return frozen
+
+
+def _complete(data: Any, examples: Sequence[Any]) -> dict[int, Any]:
+    """The examples that a head reads, by their place.
+
+    Without those that have no text, of data that leaves their prediction blank.
+    """
+    leaves_blank = getattr(data, "leaves_blank", False)
+    complete = {}
+    for place, example in enumerate(examples):
+        if not leaves_blank or all(example.texts):
+            complete[place] = example
+    return complete
+
+
+def _answers(head: Any, batches: DataModule, count: int, ask: Ask) -> list[Any]:
+    """An answer for each example, in order."""
+    answered: dict[int, Any] = {}
+    with torch.no_grad(), progress("predict", total=count) as meter:
+        for batch in batches.loader("text"):
+            numbers = batch["numbers"]
+            answered |= zip(numbers, ask(head, batch, len(numbers)), strict=True)
+            meter.advance(steps=len(numbers))
+    return [answered[number] for number in range(count)]
+
+
+def installed(spec: RunSpec) -> tuple[RunSpec, Setup]:
+    """This installation's default run of the task.
+
+    Its data has the record's options and columns, but no suite or file. Raises
+    UserError for a task that is not installed here.
+    """
+    names = tasks()
+    if spec.task not in names:
+        raise UserError(
+            f"task {spec.task}: not installed here. The tasks are: {', '.join(names)}."
+        )
+    config = compose("config", [f"task={spec.task}", f"head={spec.head}"])
+    setup = Setup.of(config)
+    offered = setup.data.keys() - {*OWN_FILES}
+    options = {}
+    for key, value in spec.part("task.data").items():
+        if key in offered and not isinstance(value, dict):
+            options[key] = value
+    check_plain("task", options)
+    for key in OWN_COLUMNS:
+        name = spec.settings.get(f"data.{key}")
+        if key in offered and name is not None:
+            options[key] = str(name)
+    return RunSpec.of(config), replace(setup, data=setup.data | options)

@@ -1,0 +1,52 @@
+"""Texts in memory as rows of own data, and the columns that predictions add to rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.text.tables import Row
+
+PROBABILITY = "probability"  # begins the names of columns, followed by the label
+DIGITS = 6  # of a probability
+
+
+def rows_of_texts(texts: Sequence[Any], parts: Sequence[str]) -> list[Row]:
+    """A row for each text or, where a row has several parts, for each tuple of texts.
+
+    A text is a string, or a list of tokens. Raises UserError.
+    """
+    if isinstance(texts, str):
+        raise UserError("a list of texts is wanted, and this is a single text.")
+    rows: list[Row] = []
+    for number, text in enumerate(texts, 1):
+        cells = [text] if len(parts) == 1 else text
+        if isinstance(cells, str) or len(cells) != len(parts):
+            wanted = f"({', '.join(parts)})"
+            raise UserError(f"text {number}: not a tuple {wanted}. Give one.")
+        rows.append(dict(zip(parts, map(_cell, cells), strict=True)))
+    return rows
+
+
+def _cell(text: Any) -> Any:
+    return list(text) if isinstance(text, tuple) else text
+
+
+def with_probabilities(
+    examples: Sequence[Any], found: Sequence[Mapping[str, float] | None]
+) -> list[Any]:
+    """The examples, whose rows have a column for each label.
+
+    found: the probabilities for each example; None for one without text.
+    """
+    labels: dict[str, None] = {}
+    for answer in found:
+        labels |= dict.fromkeys(answer or ())
+    changed = []
+    for example, answer in zip(examples, found, strict=True):
+        cells: dict[str, Any] = {}
+        for label in labels:
+            share = None if answer is None else round(answer[label], DIGITS)
+            cells[f"{PROBABILITY} {label}"] = share
+        changed.append(replace(example, row=example.row | cells))
+    return changed

@@ -1,0 +1,194 @@
+"""`run`, `sweep` and `compare` from Python: as the commands, with exceptions in place of exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import elmo_bench
+from elmo_bench.__main__ import main
+from elmo_bench.api import runs
+from elmo_bench.ledger import Record
+from elmo_bench.runner import launchers
+from elmo_bench.runner import sweep as module
+from elmo_bench.runner.states import RunState
+from tests.reporting.ledgers import add, fill
+from tests.runner import fake_child
+from tests.runner.fake_child import DONE, FAILED, USER_ERROR
+from tests.runs import ROOT, run_small, small
+
+
+@pytest.fixture
+def fake(monkeypatch, tmp_path):
+    """Children of `fake_child` instead of runs; gives the ledger's option."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(launchers, "_child", fake_child.child)
+    monkeypatch.setattr(launchers, "PRELOAD", ["tests.runner.fake_child"])
+    monkeypatch.setattr(module, "VISIBLE", 0.5)
+    return f"ledger={tmp_path / 'runs'}"
+
+
+def test_a_run_gives_its_record_and_is_made_once(tmp_path, elmo_run):
+    ledger, record = elmo_run
+    options = small(f"ledger={ledger}")
+    again = elmo_bench.run(*options)
+    assert isinstance(again, Record) and again == record
+    assert again.scores.test.overall["f1"] == record.scores.test.overall["f1"]
+    first = elmo_bench.run(*small(f"ledger={tmp_path}", encoder="glove"))
+    assert first == elmo_bench.run(*small(f"ledger={tmp_path}", encoder="glove"))
+
+
+MISTAKES = [
+    (("tsk=ner",), "unknown option 'tsk' (did you mean 'task'?)"),
+    (("task=nr",), "nr"),
+    (("seed=0,1",), "seed has 2 values: use `sweep`"),
+    (("task=classification", "data.file=none.csv"), "none.csv"),
+    ((["task=ner"],), "run(['task=ner']): an option is a text"),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), MISTAKES)
+def test_a_mistake_is_an_exception_with_the_sentence_of_the_command(tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(elmo_bench.UserError) as raised:
+        elmo_bench.run(*options)
+    assert sentence in str(raised.value)
+
+
+def test_a_sweep_gives_its_own_runs_as_results_has_them(fake, tmp_path, monkeypatch):
+    add(tmp_path / "runs", "ner", "glove", 0)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    environment = dict(os.environ)
+    frame = elmo_bench.sweep(f"seed={DONE}", fake)
+    assert dict(os.environ) == environment
+    assert frame.seed.tolist() == [DONE] and frame.encoder.tolist() == ["elmo"]
+    every = elmo_bench.results(tmp_path / "runs")
+    assert frame.columns.tolist() == every.columns.tolist() and len(every) == 2
+    assert json.loads((tmp_path / frame.record[0]).read_text())["hash"] == frame.hash[0]
+    assert elmo_bench.sweep(f"seed={DONE}", fake).record.tolist() == frame.record.tolist()
+
+
+def test_failed_runs_of_a_sweep_raise_when_the_others_have_ended(fake, tmp_path):
+    with pytest.raises(elmo_bench.UserError) as raised:
+        elmo_bench.sweep(f"seed={FAILED},{DONE},{USER_ERROR}", fake)
+    sentence = str(raised.value)
+    assert sentence.startswith("2 of 3 runs failed: seed=")
+    assert "ValueError: no such layer; see " in sentence and "vectors.txt: no such file" in sentence
+    assert elmo_bench.results(tmp_path / "runs").seed.tolist() == [DONE]
+
+
+def test_a_run_that_is_left_to_another_process_is_a_warning(fake, tmp_path, monkeypatch):
+    (tmp_path / "runs").mkdir()
+
+    def held(plan, *_):
+        return (RunState(run, "held", note="process 1") for run in plan.runs)
+
+    monkeypatch.setattr(runs, "run_sweep", held)
+    with pytest.warns(UserWarning, match="1 of 1 runs left to other processes"):
+        assert elmo_bench.sweep(f"seed={DONE}", fake).empty
+
+
+def test_an_interrupted_sweep_keeps_what_is_done(fake, tmp_path, monkeypatch):
+    ended = module.look_up
+
+    def interrupt(*arguments):
+        state = ended(*arguments)
+        if state.record is not None:
+            raise KeyboardInterrupt
+        return state
+
+    monkeypatch.setattr(module, "look_up", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        elmo_bench.sweep(f"seed={DONE}", fake)
+    assert elmo_bench.results(tmp_path / "runs").seed.tolist() == [DONE]
+
+
+SCRIPT = """
+import elmo_bench
+frame = elmo_bench.sweep(*{options!r}, "seed=0,1")
+print(frame.seed.tolist())
+"""
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_makes_its_sweep_once(tmp_path):
+    """Processes that multiprocessing starts would else import the script, and so start the sweep again."""
+    options = small(f"ledger={tmp_path}/runs", "task.training.epochs=1", "launcher.jobs=1", encoder="glove")
+    (tmp_path / "script.py").write_text(SCRIPT.format(options=options))
+    ended = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.stdout == "[0, 1]\n", ended.stderr
+    assert "\r" not in ended.stderr
+
+
+def test_compare_tests_each_task_and_each_amount_of_data(tmp_path):
+    fill(tmp_path, "ner snli", "glove elmo", seeds=3)
+    fill(tmp_path, "ner", "glove elmo", seeds=3, train_fraction=0.1)
+    fill(tmp_path, "ner", "elmo", seeds=3, mix="last")
+    frame = elmo_bench.results(tmp_path)
+    tested = elmo_bench.compare(frame, "elmo", "glove")
+    part = "data.train_fraction=0.1, data.least_steps=100"
+    assert sorted(zip(tested.task, tested.fraction, strict=True)) == [("ner", ""), ("ner", part), ("snli", "")]
+    ner = tested[(tested.task == "ner") & (tested.fraction == "")].iloc[0]
+    runs = frame[(frame.task == "ner") & (frame.label == "")]
+    means = runs.groupby("encoder").test.mean()
+    assert ner.gain == pytest.approx(means["elmo"] - means["glove"])
+    assert ner.low < ner.gain < ner.high and ner.p <= ner.p_holm
+    assert {*tested.verdict} <= {"ahead", "behind", "tie"} and set(tested.n_ours) == {3}
+    [last] = elmo_bench.compare(frame, "elmo, mix=last", "elmo").to_dict("records")
+    assert (last["task"], last["ours"], last["options"]) == ("ner", "elmo, mix=last", "")
+    swapped = elmo_bench.compare(frame, "glove", "elmo")
+    assert sorted(swapped.gain) == pytest.approx(sorted(-tested.gain))
+
+
+def test_compare_says_what_the_command_says(tmp_path, capsys):
+    fill(tmp_path, "ner", "glove elmo", seeds=3)
+    [row] = elmo_bench.compare(elmo_bench.results(tmp_path), "elmo", "glove").to_dict("records")
+    assert main(["compare", "elmo", "glove", "--ledger", str(tmp_path)]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("| ner"))
+    assert f"{row['gain']:+.1f}" in line and row["verdict"] in line
+
+
+def test_options_that_both_changed_are_named_and_seeds_can_be_chosen(tmp_path):
+    fill(tmp_path, "ner", "glove elmo", seeds=3, settings={"task.training.epochs": 7})
+    frame = elmo_bench.results(tmp_path)
+    [row] = elmo_bench.compare(frame, "elmo", "glove").to_dict("records")
+    assert row["options"] == "task.training.epochs=7"
+    [one] = elmo_bench.compare(frame[frame.seed == 0], "elmo", "glove").to_dict("records")
+    assert (one["untested"], one["n_ours"]) == ("a single seed", 1) and pd.isna(one["p"])
+
+
+def test_compare_refuses_frames_that_hold_nothing_to_compare(tmp_path):
+    fill(tmp_path / "a", "ner", "glove elmo", seeds=2)
+    fill(tmp_path / "b", "ner", "glove", seeds=1)
+    frame = elmo_bench.results(tmp_path / "a")
+    cases = [
+        (frame, "elmo", "elmo", "elmo and elmo: give two different encoders."),
+        (frame, "elmo", "minilm", "'elmo' and 'minilm' on the same data. The frame has: 'elmo', 'glove'."),
+        (frame.drop(columns="record"), "elmo", "glove", "the frame has no column record."),
+        (frame[frame.seed > 5], "elmo", "glove", "the frame has no rows."),
+        (pd.concat([frame, elmo_bench.results(tmp_path / "b")]), "elmo", "glove", "the frame has the same run of"),
+    ]
+    for given, ours, theirs, sentence in cases:
+        with pytest.raises(elmo_bench.UserError) as raised:
+            elmo_bench.compare(given, ours, theirs)
+        assert sentence in str(raised.value)
+
+
+def test_frames_of_two_ledgers_are_compared(tmp_path):
+    fill(tmp_path / "mine", "ner", "elmo", seeds=3)
+    fill(tmp_path / "published", "ner", "glove", seeds=3)
+    both = pd.concat([elmo_bench.results(tmp_path / name) for name in ("mine", "published")])
+    [row] = elmo_bench.compare(both, "elmo", "glove").to_dict("records")
+    assert row["n_ours"] == row["n_theirs"] == 3 and row["verdict"]
+
+
+def test_the_record_of_a_run_fits_its_row(tmp_path):
+    record = run_small(tmp_path, encoder="glove")
+    [row] = elmo_bench.results(tmp_path).to_dict("records")
+    assert row["test"] == record.scores.test.overall["f1"]

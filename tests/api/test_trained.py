@@ -1,0 +1,165 @@
+"""`load(record).predict(texts)`, `predict --probabilities`, and an exported head: one head, the same answers."""
+
+import csv
+import json
+import shutil
+
+import pytest
+
+import elmo_bench
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths
+from elmo_bench.text.own_texts import rows_of_texts
+from tests.runs import GOLDEN, OWN, VECTORS, run_small
+
+TEXTS = ["A man sleeps .", "", "Two women ride a zzyzx bicycle outside .", "nobody"]
+PAIRS = [("A man sleeps .", "A man is awake ."), ("", "x"), ("Two dogs run .", "Animals move .")]
+FEW = ["task.training.epochs=1", f"encoder.vectors={VECTORS}", "task.training.least_steps=null"]
+SIZES = {
+    "classification": ["task.head.hidden=[8,8]"],
+    "pairs": ["task.head.hidden=[8,8]"],
+    "tagging": ["task.head.hidden=[8,4]"],
+}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory, small_data):
+    """`records(task) -> path`: the record of a small run with static words, made once for each task."""
+    made = {}
+
+    def record_of(task):
+        if task not in made:
+            ledger = tmp_path_factory.mktemp(task)
+            options = [f"task={task}", *OWN[task], *FEW, *SIZES[task]]
+            made[task] = RunPaths.of(ledger, run_small(ledger, *options, encoder="glove")).record
+        return made[task]
+
+    return record_of
+
+
+def predicted_file(record, rows, names, folder, *flags):
+    """The rows that the command writes for these texts."""
+    given, out = folder / "given.csv", folder / "out.csv"
+    with given.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows(rows)
+    columns = [f"data.{name}={name}" for name in names]
+    command = ["predict", str(record), str(given), str(out), *columns, "--vectors", str(VECTORS), *flags]
+    assert main(command) == 0
+    with out.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_texts_have_the_answers_of_a_file(records, tmp_path):
+    record = records("classification")
+    rows = predicted_file(record, [[text] for text in TEXTS], ["text"], tmp_path, "--probabilities")
+    head = elmo_bench.load(record, vectors=str(VECTORS))
+    answers = head.predict(TEXTS)
+    assert [answer or "" for answer in answers] == [row["predicted"] for row in rows]
+    assert answers[1] is None and None not in (answers[0], *answers[2:])
+    shares = head.probabilities(TEXTS)
+    labels = list(shares.columns)
+    assert len(labels) == 3 and shares.loc[1].isna().all()
+    for place in (0, 2, 3):
+        line = shares.loc[place]
+        assert line.sum() == pytest.approx(1) and line.idxmax() == answers[place]
+        written = [float(rows[place][f"probability {label}"]) for label in labels]
+        assert written == pytest.approx(line.tolist(), abs=1e-6)
+    assert rows[1][f"probability {labels[0]}"] == ""
+    assert main(["score", "classification", str(tmp_path / "out.csv")]) == 2  # the file has no gold
+
+
+def test_calls_one_after_another_have_the_answers_of_one(records):
+    """Words that a head meets first get their vectors then."""
+    record = records("classification")
+    together = elmo_bench.load(record, vectors=str(VECTORS)).predict(TEXTS)
+    head = elmo_bench.load(record, vectors=str(VECTORS))
+    assert [head.predict([text])[0] for text in TEXTS] == together
+    assert head.predict([]) == []
+
+
+def test_pairs_are_tuples_and_tokens_are_lists(records, tmp_path):
+    record = records("pairs")
+    rows = predicted_file(record, PAIRS, ["premise", "hypothesis"], tmp_path, "--probabilities")
+    head = elmo_bench.load(record, vectors=str(VECTORS))
+    assert [answer or "" for answer in head.predict(PAIRS)] == [row["predicted"] for row in rows]
+    tokens = [(premise.split(), hypothesis.split()) for premise, hypothesis in PAIRS]
+    assert head.predict(tokens) == head.predict(PAIRS)
+    with pytest.raises(elmo_bench.UserError, match="text 1: not a tuple"):
+        head.predict(["one text"])
+
+
+def test_tags_of_sentences_and_no_probabilities_of_them(records, elmo_run):
+    sentences = [["Marvolo", "sailed"], ["to", "Quibbleton"]]
+    own = elmo_bench.load(records("tagging"), vectors=str(VECTORS))
+    ner = elmo_bench.load(RunPaths.of(*elmo_run).record, weights=str(GOLDEN), vectors=str(VECTORS))
+    for head in (own, ner):
+        assert [len(tags) for tags in head.predict(sentences)] == [2, 2]
+        with pytest.raises(elmo_bench.UserError, match="gives no probabilities of labels"):
+            head.probabilities(sentences)
+    for wrong in (["Marvolo sailed"], [[]], [[5]]):
+        with pytest.raises(elmo_bench.UserError, match="sentence 1"):
+            ner.predict(wrong)
+    assert not any(tag.startswith("U-") for tags in own.predict(sentences) for tag in tags)
+
+
+def test_probabilities_of_a_suite_s_task_are_refused(elmo_run, tmp_path, refused):
+    given = tmp_path / "few.conll"
+    given.write_text("Marvolo\nsailed\n")
+    record = RunPaths.of(*elmo_run).record
+    frozen = ["--weights", GOLDEN, "--vectors", VECTORS]
+    said = refused("predict", record, given, tmp_path / "out.conll", "--probabilities", *frozen)
+    assert "task=ner: its head gives no probabilities of labels." in said
+    assert not (tmp_path / "out.conll").exists()
+
+
+WRONG = [
+    ("A text.", ("text",), "a list of texts is wanted, and this is a single text."),
+    ([("a", "b", "c")], ("premise", "hypothesis"), "text 1: not a tuple (premise, hypothesis). Give one."),
+    ([("a", "b"), "ab"], ("premise", "hypothesis"), "text 2: not a tuple (premise, hypothesis). Give one."),
+]
+
+
+@pytest.mark.parametrize(("texts", "parts", "sentence"), WRONG)
+def test_texts_of_another_form_are_refused(texts, parts, sentence):
+    with pytest.raises(elmo_bench.UserError) as raised:
+        rows_of_texts(texts, parts)
+    assert str(raised.value) == sentence
+
+
+def test_an_exported_head_moves(records, tmp_path, capsys):
+    """The folder alone has the answers of the run, after the ledger is out of reach."""
+    record = records("classification")
+    expected = elmo_bench.load(record, vectors=str(VECTORS)).predict(TEXTS)
+    capsys.readouterr()
+    assert main(["export", str(record), str(tmp_path / "exported")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = ["seed0.json", "seed0/head.safetensors", "README.md"]
+    assert [line.split("  ")[0] for line in lines] == [str(tmp_path / "exported" / name) for name in names]
+    shutil.move(tmp_path / "exported", tmp_path / "elsewhere")
+    moved = tmp_path / "elsewhere" / "seed0.json"
+    assert elmo_bench.load(moved, vectors=str(VECTORS)).predict(TEXTS) == expected
+    card = (tmp_path / "elsewhere" / "README.md").read_text(encoding="utf-8")
+    checksum = json.loads(moved.read_text())["spec"]["contents"]["vectors"]
+    assert f"checksum `{checksum}`; not published: bring the file" in card
+    assert 'elmo_bench.load("seed0.json", vectors="PATH")' in card
+    assert "predict seed0.json FILE OUT --vectors PATH" in card
+
+
+def test_an_export_writes_over_nothing_unless_it_is_told_to(records, tmp_path, refused, capsys):
+    record = records("classification")
+    (tmp_path / "README.md").write_text("mine")
+    assert "README.md: exists. Add --overwrite" in refused("export", record, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    assert main(["export", str(record), str(tmp_path), "--overwrite"]) == 0
+    assert (tmp_path / "README.md").read_text().startswith("# A head of classification on glove")
+    assert "goes with weights" in refused("export", record, tmp_path / "b", "--options-file", "x")
+    shutil.copy(record, tmp_path / "seed7.json")
+    assert "the head of this run is not here" in refused("export", tmp_path / "seed7.json", tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_missing_record_is_an_exception(tmp_path):
+    with pytest.raises(elmo_bench.UserError, match="no such file"):
+        elmo_bench.load(tmp_path / "seed0.json")
