@@ -30,8 +30,7 @@ from elmo_bench.ledger import Holder, RunPaths, joined, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.pretraining.encode import Corpus
-from elmo_bench.runner.heads import About, KeptHead, write_head
-from elmo_bench.runner.prepare import Lexicon
+from elmo_bench.runner.heads import About, KeptHead, Lexicon, write_head
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
