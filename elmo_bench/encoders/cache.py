@@ -243,8 +243,10 @@ class LayerStore:
     def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
         """Layers as they are kept, on the encoder's device."""
         encoded = self.encoder.encode(sentences)
+        lengths = [len(sentence) for sentence in sentences]
+        shape = (self.encoder.layers, self.encoder.dim)
         name = type(self.encoder).__name__
-        checked = check_layers(self.encoder, sentences, encoded, name=name)
+        checked = check_layers(encoded, lengths, shape, name=name)
         return [layers.contiguous() for layers in checked]
 
 
