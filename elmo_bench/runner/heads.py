@@ -33,7 +33,7 @@ from elmo_bench.encoders.embedder import (
     mix_name,
 )
 from elmo_bench.encoders.tuning import Source, source_of, tuned_part
-from elmo_bench.ledger import Spec
+from elmo_bench.ledger import RunPaths, Spec
 from elmo_bench.ledger.model import Model
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix
@@ -219,6 +219,14 @@ class KeptHead(NamedTuple):
 
     tensors: dict[str, Tensor]
     about: About
+
+
+def keep_head(head: Any, about: About, paths: RunPaths, attempt: str) -> dict[str, Any]:
+    """Write the trained head of a run; what its record says of the file."""
+    about = about.model_copy(update={"attempt": attempt})
+    file = paths.work / "head.safetensors"
+    write_head(file, KeptHead(head.state_dict(), about))
+    return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
 
 
 def write_head(path: Path, head: KeptHead) -> Path:

@@ -23,7 +23,6 @@ from elmo_bench.spec.settings import check_run
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
-    from elmo_bench.runner.heads import About
     from elmo_bench.runner.prepare import Prepared
     from elmo_bench.training.callbacks import History
     from elmo_bench.training.contracts import Metric
@@ -110,6 +109,7 @@ def _trained(
 ) -> Record:
     """Steps 2 to 4: train, evaluate, record."""
     from elmo_bench.runner.evaluate import evaluate
+    from elmo_bench.runner.heads import keep_head
     from elmo_bench.runner.train import train
     from elmo_bench.training.loggers import open_loggers
 
@@ -132,7 +132,7 @@ def _trained(
             "hash": paths.hash,
             "scores": scores,
             "outcomes": ledger.digest_of(outcomes),
-            "kept": _write_head(head, trained.about, paths, attempt),
+            "kept": keep_head(head, trained.about, paths, attempt),
         }
         content |= _content(prepared, head, trained.module.metric, trained.history)
         if files is not None:
@@ -172,18 +172,6 @@ def _content(
     if changes is not None:
         content["changes"] = changes
     return content
-
-
-def _write_head(
-    head: Any, about: "About", paths: RunPaths, attempt: str
-) -> dict[str, Any]:
-    """Write the trained head; what a record says of its file."""
-    from elmo_bench.runner.heads import KeptHead, write_head
-
-    about = about.model_copy(update={"attempt": attempt})
-    kept = KeptHead(head.state_dict(), about)
-    file = write_head(paths.work / "head.safetensors", kept)
-    return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
 
 
 def _parameters(head: Any, of_encoders: int) -> dict[str, Any]:

@@ -86,8 +86,8 @@ class TrainedHead:
         if complete:
             self._prepare(words_of(examples))
             batches = self._batches(list(complete.values()))
-            found = _answers(self.head, batches, len(complete), ask)
-            for place, answer in zip(complete, found, strict=True):
+            of_complete = _answers(self.head, batches, len(complete), ask)
+            for place, answer in zip(complete, of_complete, strict=True):
                 answers[place] = answer
         return answers
 

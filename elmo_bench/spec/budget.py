@@ -14,7 +14,8 @@ def converged(record: Any) -> bool:
     null without epochs; no run of a task without the key is converged.
     """
     spec = record.spec
-    task = task_yaml(spec.task, head_of(spec.task, spec.settings))
+    head = head_of(spec.task, spec.settings.get("task.head.name"))
+    task = task_yaml(spec.task, head)
     training = task.get("training", {})
     steps = spec.settings.get("task.training.least_steps")
     if training.get("least_steps") and steps is None:

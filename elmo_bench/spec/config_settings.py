@@ -74,8 +74,7 @@ def _epochs_decide(task: Mapping[str, Any], size: str) -> bool:
     name = task["name"]
     if not reads_own_data(name):
         return False
-    head = head_of(name, {"task.head.name": task["head"]["name"]})
-    usual = task_yaml(name, head)["training"]
+    usual = task_yaml(name, head_of(name, task["head"]["name"]))["training"]
     steps = usual.get("least_steps")
     if steps is None:
         return False

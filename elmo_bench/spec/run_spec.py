@@ -149,7 +149,7 @@ class RunSpec:
     @cached_property
     def head(self) -> str:
         """The choice of `head`: strong, linear or floor."""
-        return head_of(self.task, self.settings)
+        return head_of(self.task, self.settings.get("task.head.name"))
 
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder, head and size.
