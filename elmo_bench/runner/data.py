@@ -4,7 +4,7 @@ split that it uses."""
 import hashlib
 import json
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files
+from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.text.batch import Text
@@ -22,6 +23,7 @@ from elmo_bench.text.vocabulary import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
 Splits = dict[str, list[Any]]
+_LEAST = "task.training.least_steps"
 
 
 def build_data(spec: RunSpec, setup: Setup) -> Data:
@@ -119,41 +121,38 @@ def training_fraction(
     return [train[number] for number in sorted(chosen[:limit])]
 
 
-def readings(training: Mapping[str, Any], data: Mapping[str, Any], count: int) -> int:
-    """How often an epoch reads its `count` training examples.
+def readings(spec: RunSpec, train: Sequence[Any]) -> int:
+    """How often an epoch reads its training examples.
 
     Usually once. With task.training.least_steps, so often that all epochs together have
     these steps. With data.least_steps, so often that an epoch on a fraction has these
     steps, or as many as one on the whole split.
-
-    training, data: the settings below `task.training` and `data`.
     """
-    least = training.get("least_steps")
+    settings = spec.settings
+    least = settings.get(_LEAST)
     if least is not None:
-        in_all_epochs = training["epochs"] * count
-        return max(1, ceil(least * training["batch"] / in_all_epochs))
-    least = data.get("least_steps")
+        in_all_epochs = settings["task.training.epochs"] * len(train)
+        return max(1, ceil(least * settings["task.training.batch"] / in_all_epochs))
+    least = settings.get("data.least_steps")
     if least is None:
         return 1
-    whole = max(1, round(1 / data["train_fraction"]))
-    return min(ceil(least * training["batch"] / count), whole)
+    whole = max(1, round(1 / settings["data.train_fraction"]))
+    return min(ceil(least * settings["task.training.batch"] / len(train)), whole)
 
 
-def note_epochs(training: Mapping[str, Any], usual: int | None, count: int) -> None:
+def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
     """Note what a run on data of the user's own has in place of its least number of
-    steps, if epochs were given.
-
-    training: the settings below `task.training`. usual: `least_steps` of the task's
-    yaml. count: of the training examples.
-    """
-    epochs = training.get("epochs")
-    if usual is None or training.get("least_steps") is not None:
+    steps, if epochs were given."""
+    training = task_yaml(spec.task, spec.head).get("training", {})
+    usual = training.get("least_steps")
+    epochs = spec.settings.get("task.training.epochs")
+    if usual is None or spec.settings.get(_LEAST) is not None:
         return
     if isinstance(epochs, int):
-        steps = epochs * ceil(count / training["batch"])
+        steps = epochs * ceil(len(train) / spec.settings["task.training.batch"])
         note(
-            f"epochs: {epochs:,}, about {steps:,} steps, which "
-            f"task.training.least_steps does not raise to {usual:,}"
+            f"epochs: {epochs:,}, about {steps:,} steps, which {_LEAST} does not raise "
+            f"to {usual:,}"
         )
 
 

@@ -25,7 +25,6 @@ from elmo_bench.runner.data import (
 )
 from elmo_bench.runner.first_look import check_size
 from elmo_bench.runner.split_checks import check_splits
-from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.training.contracts import Data
@@ -143,8 +142,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         checks = check_splits(splits, where)
         digest = data_digest(data, splits)
         splits["train"] = training_split(splits["train"], spec, setup)
-        usual = task_yaml(spec.task, spec.head)["training"].get("least_steps")
-        note_epochs(spec.part("task.training"), usual, len(splits["train"]))
+        note_epochs(spec, splits["train"])
         words = set[str]()
         for examples in splits.values():
             words.update(words_of(examples))

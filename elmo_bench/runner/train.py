@@ -227,7 +227,7 @@ def build(prepared: Prepared) -> Trained:
         batch=training["batch"],
         tokens=training["tokens"],
         seed=setup.seed,
-        readings=readings(training, spec.part("data"), len(splits["train"])),
+        readings=readings(spec, splits["train"]),
     )
     history = History(whole, prepared.code)
     return Trained(module, loaders, stores, about, history)

@@ -21,7 +21,6 @@ from elmo_bench.runner.data import (
     without_long_texts,
 )
 from elmo_bench.runner.heads import lexicon_of
-from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.describe import command_of
 from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.vocabulary import LONGEST_TEXT
@@ -72,8 +71,7 @@ def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task
 )
 def test_a_small_part_is_read_again_until_an_epoch_has_its_steps(least, fraction, part, expected):
     options = ["task=ner", f"data.train_fraction={fraction}", f"data.least_steps={'null' if least is None else least}"]
-    spec, _ = described(*options)
-    assert readings(spec.part("task.training"), spec.part("data"), part) == expected
+    assert readings(described(*options)[0], range(part)) == expected
 
 
 def test_a_text_too_long_to_train_on_is_left_out_with_a_note():
@@ -105,8 +103,8 @@ def test_each_seed_draws_its_own_subset():
 
 
 def test_small_data_of_the_users_own_are_read_until_there_are_enough_steps():
-    training = {"least_steps": 1500, "epochs": 10, "batch": 32}
-    assert readings(training, {}, 60) == 80  # 10 epochs of 80 · 60 / 32 steps
+    settings = {"task.training.least_steps": 1500, "task.training.epochs": 10, "task.training.batch": 32}
+    assert readings(SimpleNamespace(settings=settings), range(60)) == 80  # 10 epochs of 80 · 60 / 32 steps
 
 
 @pytest.mark.parametrize(
@@ -125,12 +123,11 @@ def test_small_data_of_the_users_own_are_read_until_there_are_enough_steps():
 def test_epochs_that_are_given_on_data_of_the_users_own_are_the_epochs(options, least, times):
     spec, _ = described("task=tagging", "data.file=x.conll", "encoder=none", *options)
     assert spec.settings["task.training.least_steps"] == least
-    training = spec.part("task.training")
-    assert readings(training, spec.part("data"), 75) == times
+    assert readings(spec, range(75)) == times
     again, _ = described(*shlex.split(command_of(spec, 0))[2:])
     assert again == spec
     with noted() as notes:
-        note_epochs(training, task_yaml("tagging")["training"]["least_steps"], 75)
+        note_epochs(spec, range(75))
     assert bool(notes) == (least is None)
     if options == ("task.training.epochs=1",):
         assert notes == ["epochs: 1, about 3 steps, which task.training.least_steps does not raise to 3,000"]
