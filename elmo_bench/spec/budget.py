@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_bench.spec.task_files import head_of, task_yaml
+from elmo_bench.spec.task_files import head_choice, task_yaml
 
 
 def converged(record: Any) -> bool:
@@ -14,7 +14,7 @@ def converged(record: Any) -> bool:
     null without epochs; no run of a task without the key is converged.
     """
     spec = record.spec
-    head = head_of(spec.task, spec.settings.get("task.head.name"))
+    head = head_choice(spec.task, spec.settings.get("task.head.name"))
     task = task_yaml(spec.task, head)
     training = task.get("training", {})
     steps = spec.settings.get("task.training.least_steps")

@@ -29,7 +29,7 @@ def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
     return content | keys | {"report": report}
 
 
-def head_of(task: str, name: object) -> str:
+def head_choice(task: str, name: object) -> str:
     """The choice of `head` by the name of the head (`task.head.name`)."""
     for head in task_yaml(task).get("heads") or {}:
         if task_yaml(task, head)["head"]["name"] == name:
