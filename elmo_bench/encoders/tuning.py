@@ -27,7 +27,7 @@ Read = Callable[[Sequence[Sequence[str]]], list[Tensor]]
 
 
 def check_way(tune: str, *, precision: str) -> None:
-    """Raises UserError for a value of encoder.contextual.tune that is not one of these.
+    """Raises UserError for a value of encoder.contextual.tune that is not one of WAYS.
 
     Also for an encoder whose numbers are to be trained in less than float32.
     """
