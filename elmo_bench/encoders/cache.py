@@ -184,10 +184,7 @@ class LayerStore:
             self._kept[missing.pop(key)] = layers.to(self._memory)
 
     def _compute(self, new: Iterable[Sentence]) -> None:
-        """Compute and keep what is missing.
-
-        Except what other processes with the same work write meanwhile.
-        """
+        """Compute and keep what is missing, unless another process writes it."""
         sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
         lengths = [len(sentence) for sentence in sentences]
         every = range(len(sentences))
