@@ -40,9 +40,9 @@ def predict(
     if probabilities:
         if not reads_own_data(trained.spec.task):
             raise UserError(no_probabilities(trained.spec.task))
-        answers = trained.probabilities(examples)
-        examples = with_probabilities(examples, answers)
-        data.write(out, examples, [most_probable(answer) for answer in answers])
+        found = trained.probabilities(examples)
+        examples = with_probabilities(examples, found)
+        data.write(out, examples, [most_probable(answer) for answer in found])
     else:
         data.write(out, examples, trained.predictions(examples))
     return len(examples)

@@ -33,17 +33,17 @@ def _cell(text: Any) -> Any:
 
 
 def with_probabilities(
-    examples: Sequence[Any], answers: Sequence[Mapping[str, float] | None]
+    examples: Sequence[Any], found: Sequence[Mapping[str, float] | None]
 ) -> list[Any]:
     """The examples, whose rows have a column for each label.
 
-    answers: the probabilities for each example; None for one without text.
+    found: the probabilities for each example; None for one without text.
     """
     labels: dict[str, None] = {}
-    for answer in answers:
+    for answer in found:
         labels |= dict.fromkeys(answer or ())
     changed = []
-    for example, answer in zip(examples, answers, strict=True):
+    for example, answer in zip(examples, found, strict=True):
         cells: dict[str, Any] = {}
         for label in labels:
             share = None if answer is None else round(answer[label], DIGITS)
