@@ -29,6 +29,7 @@ from elmo_bench.ledger.record import (
     Record,
     Scores,
     Spec,
+    learned,
     minutes_of,
     now,
     run_hash,
