@@ -147,7 +147,9 @@ def _content(
     prepared: "Prepared", head: Any, metric: "Metric", history: "History"
 ) -> dict[str, Any]:
     """What a record says of the data, the training and the machine."""
-    spec, setup, frozen = prepared.spec, prepared.setup, prepared.frozen
+    spec = prepared.spec
+    setup = prepared.setup
+    frozen = prepared.frozen
     content = {
         "schema": ledger.SCHEMA,
         "spec": spec.to_json(),
