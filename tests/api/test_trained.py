@@ -90,14 +90,47 @@ def test_pairs_are_tuples_and_tokens_are_lists(records, tmp_path):
         head.predict(["one text"])
 
 
-def test_tags_of_sentences_and_no_probabilities_of_them(records, elmo_run):
+SENTENCES = [["Marvolo", "sailed", "home"], [], ["to", "Quibbleton"]]
+
+
+def test_tags_have_the_probabilities_of_a_file(records, tmp_path):
+    record = records("tagging")
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    given.write_text("".join(json.dumps({"tokens": tokens}) + "\n" for tokens in SENTENCES))
+    assert main(["predict", str(record), str(given), str(out), "--probabilities", "--vectors", str(VECTORS)]) == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    head = elmo_bench.load(record, vectors=str(VECTORS))
+    answers = head.predict(SENTENCES)
+    assert [answer or [] for answer in answers] == [row["predicted"] for row in rows]
+    shares = head.probabilities(SENTENCES)
+    assert [token for *_, token in shares.index] == [*SENTENCES[0], *SENTENCES[2]]
+    assert shares.sum(axis=1).tolist() == pytest.approx([1] * 5)
+    tags = list(shares.columns)
+    assert tags[0] == "O" and not any(tag.startswith(("U-", "L-")) for tag in tags)
+    assert {tag for answer in answers for tag in answer or ()} <= {*tags}
+    for number in (0, 2):
+        for tag in tags:
+            assert rows[number][f"probability {tag}"] == pytest.approx(shares.loc[number][tag].tolist(), abs=1e-6)
+    assert rows[1]["probability O"] is None
+    assert head.probabilities([]).empty
+
+
+def test_probabilities_go_into_a_table(records, tmp_path, refused):
+    given, out = tmp_path / "given.conll", tmp_path / "out.conll"
+    given.write_text("Marvolo\nsailed\n")
+    said = refused("predict", records("tagging"), given, out, "--probabilities", "--vectors", VECTORS)
+    assert "out.conll: --probabilities adds columns with names" in said and ".jsonl" in said
+    assert not out.exists()
+
+
+def test_tags_of_sentences_and_no_probabilities_in_a_suite(records, elmo_run):
     sentences = [["Marvolo", "sailed"], ["to", "Quibbleton"]]
     own = elmo_bench.load(records("tagging"), vectors=str(VECTORS))
     ner = elmo_bench.load(RunPaths.of(*elmo_run).record, weights=str(GOLDEN), vectors=str(VECTORS))
     for head in (own, ner):
         assert [len(tags) for tags in head.predict(sentences)] == [2, 2]
-        with pytest.raises(elmo_bench.UserError, match="gives no probabilities of labels"):
-            head.probabilities(sentences)
+    with pytest.raises(elmo_bench.UserError, match="gives no probabilities of labels"):
+        ner.probabilities(sentences)
     for wrong in (["Marvolo sailed"], [[]], [[5]]):
         with pytest.raises(elmo_bench.UserError, match="sentence 1"):
             ner.predict(wrong)
