@@ -243,6 +243,37 @@ class LabelAccuracy:
         return label_table(scores, f"{scores['overall'][self.unit]} {self.unit}")
 
 
+class LabelMacroF1(LabelAccuracy):
+    """The unweighted mean of the labels' F1, as the main figure: a `contracts.Metric`.
+
+    A task's metric names its labels: `class Metric(LabelMacroF1): names = {"a": "a"}`.
+    A label that neither gold nor predicted has counts as 0, as in scikit-learn's
+    `f1_score(labels=[...], average="macro", zero_division=0)`.
+    """
+
+    main = "macro_f1"
+    formula = "macro-f1-counts"  # of 2 · correct / (guessed + gold) of each label
+
+    @property
+    def summed(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The counts of every label."""
+        counts: list[str] = []
+        for name in self.names.values():
+            for count in ("correct", "guessed", "gold"):
+                counts.append(f"{TYPE}{name}.{count}")
+        return tuple(counts)
+
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """macro_f1, and the figures of `LabelAccuracy`; percentages are unrounded."""
+        by_label = by_type(sums, _f1, [*self.names.values()])
+        f1 = np.stack([*by_label.values()], axis=-1)
+        return {"macro_f1": f1.mean(axis=-1)} | super().figures(sums)
+
+
+def _f1(sums: Sums) -> dict[str, Any]:
+    return {"f1": shares(sums["correct"], sums["guessed"], sums["gold"])["f1"]}
+
+
 def _check_label(
     where: str, cell: str, labels: Collection[str], unknown: Collection[str] = ()
 ) -> None:

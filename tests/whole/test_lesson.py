@@ -77,7 +77,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
     outputs = json.dumps([cell.get("outputs") for cell in notebook.cells])
     assert "\\r" not in outputs
-    assert len(list(tmp_path.glob("results/runs/*/*/*/*/seed?.json"))) == 8
+    assert len(list(tmp_path.glob("results/runs/*/*/*/*/seed?.json"))) == 9
 
 
 @pytest.mark.slow
