@@ -105,9 +105,10 @@ def _carry_out(planned: Plan) -> list[RunState]:
 
 
 def _outcome(state: RunState, ledger: Path) -> str:
-    if state.record is None:
-        return state.state
-    return outcome(ledger, state.record, state.state)
+    """What a line says of a run that ended: its scores, or why it has none."""
+    if state.record is not None:
+        return outcome(ledger, state.record, state.state)
+    return f"{state.state} ({plain(state.note)})" if state.note else state.state
 
 
 def _check(ended: Sequence[RunState]) -> None:

@@ -104,12 +104,13 @@ def test_a_sweep_gives_its_own_runs_as_results_has_them(fake, tmp_path, monkeypa
     assert elmo_bench.sweep(f"seed={DONE}", fake).record.tolist() == frame.record.tolist()
 
 
-def test_failed_runs_of_a_sweep_raise_when_the_others_have_ended(fake, tmp_path):
+def test_failed_runs_of_a_sweep_raise_when_the_others_have_ended(fake, tmp_path, capsys):
     with pytest.raises(elmo_bench.UserError) as raised:
         elmo_bench.sweep(f"seed={FAILED},{DONE},{USER_ERROR}", fake)
     sentence = str(raised.value)
     assert sentence.startswith("2 of 3 runs failed: seed=")
     assert "ValueError: no such layer; see " in sentence and "vectors.txt: no such file" in sentence
+    assert f"seed={USER_ERROR}: failed (vectors.txt: no such file" in capsys.readouterr().err
     assert elmo_bench.results(tmp_path / "runs").seed.tolist() == [DONE]
 
 
