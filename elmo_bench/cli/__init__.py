@@ -9,6 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+# The first command of a visitor, and of one with data; what each does.
+STARTS = {
+    "elmo-bench run task=ner encoder=elmo": "named entities, which ship: four minutes "
+    "of one core",
+    "elmo-bench sweep task=classification data.file=reviews.csv encoder=glove,elmo "
+    "seed=0,1,2": "your own data, and which encoder to use; also task=pairs, tagging",
+}
 GROUPS = {
     "run": {
         "run": "train one task head on one encoder:  run task=ner encoder=elmo",
