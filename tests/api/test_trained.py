@@ -2,15 +2,19 @@
 
 import csv
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.paths import LEVELS
 from elmo_bench.text.own_texts import rows_of_texts
-from tests.runs import GOLDEN, OWN, VECTORS, run_small
+from tests.runs import GOLDEN, OWN, ROOT, VECTORS, run_small
 
 TEXTS = ["A man sleeps .", "", "Two women ride a zzyzx bicycle outside .", "nobody"]
 PAIRS = [("A man sleeps .", "A man is awake ."), ("", "x"), ("Two dogs run .", "Animals move .")]
@@ -178,6 +182,37 @@ def test_an_exported_head_moves(records, tmp_path, capsys):
     assert f"checksum `{checksum}`; not published: bring the file" in card
     assert 'elmo_bench.load("seed0.json", vectors="PATH")' in card
     assert "predict seed0.json FILE OUT --vectors PATH" in card
+
+
+ELSEWHERE = """
+import json, sys, elmo_bench
+head = elmo_bench.load("head/seed0.json", vectors=sys.argv[1])
+print(json.dumps([head.predict(json.loads(sys.argv[2])), head.probabilities(json.loads(sys.argv[2])).values.tolist()]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+def test_an_exported_head_works_in_a_process_that_sees_no_ledger(records, tmp_path, task):
+    """As on another machine: a copy of the folder, another working folder and home, and the ledger is away."""
+    record = records(task)
+    texts = TEXTS[:1] if task == "classification" else SENTENCES[:1]
+    here = elmo_bench.load(record, vectors=str(VECTORS))
+    expected = [here.predict(texts), here.probabilities(texts).values.tolist()]
+    assert main(["export", str(record), str(tmp_path / "exported")]) == 0
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    shutil.move(tmp_path / "exported", machine / "head")
+    command = [sys.executable, "-c", ELSEWHERE, str(VECTORS), json.dumps(texts)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(machine), "XDG_CACHE_HOME": str(machine)}
+    ledger = record.parents[LEVELS]
+    away = ledger.rename(ledger.with_name("away"))
+    try:
+        ended = subprocess.run(command, cwd=machine, env=environment, capture_output=True, text=True, check=False)
+    finally:
+        away.rename(ledger)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout.splitlines()[-1]) == expected
 
 
 def test_an_export_writes_over_nothing_unless_it_is_told_to(records, tmp_path, refused, capsys):
