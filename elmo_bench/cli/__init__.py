@@ -37,7 +37,7 @@ GROUPS = {
         "verify": "compare your runs on the paper's data with its figures:  "
         "verify TASK",
         "cost": "measure frozen encoders on this machine:  cost encoder=glove,elmo",
-        "merge": "add the records of another ledger:  merge LEDGER",
+        "merge": "add the records of other ledgers:  merge LEDGER …",
     },
     "data": {
         "fetch": "download public data and verify it:  fetch --root FOLDER",
