@@ -44,7 +44,8 @@ def main(arguments: list[str]) -> int:
     count = _write(options, board, frame, findings)
     older = frame[~frame.current].hash.nunique()
     rows = len(board.systems)
-    print(f"{options.out}: {rows} rows, {older} superseded; {count} files")
+    page = options.out / "index.html"
+    print(f"{page}: {rows} rows, {older} superseded; {count} files in {options.out}")
     _print_findings_hint(options)
     return int(bool(read.problems or problems))
 

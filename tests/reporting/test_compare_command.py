@@ -282,3 +282,14 @@ def test_runs_are_compared_with_the_published_ones(tmp_path, capsys, monkeypatch
     publish(monkeypatch)
     code, _, error = compare(tmp_path, capsys, "--published")
     assert code == 2 and "no run in it is a published one" in error
+
+
+def test_encoders_without_runs_of_their_own_are_named_as_the_command_takes_others(tmp_path, capsys):
+    add(tmp_path, "classification", "tfidf", 0, suite="reviews")
+    for seed in (0, 1):
+        add(tmp_path, "classification", "elmo", seed, suite="reviews", head="linear")
+    code, _, error = compare(tmp_path, capsys, "tfidf", "elmo")
+    assert code == 2
+    found = re.search(r"as they are given: (--encoder elmo head=linear), (tfidf)\.", error)
+    code, said, _ = compare(tmp_path, capsys, found[2], *found[1].split())
+    assert code == 0 and "test scores of tfidf minus elmo, head=linear" in said
