@@ -88,8 +88,8 @@ def item_scores(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The main figure of each item alone [items], and whether all of it is right.
 
-    Where the units of a metric are no items, such as entities, an item may have none:
-    it is right, and has 100, if nothing was predicted either.
+    Where the units of a metric are no items, such as entities, an item without a unit
+    is right, and has 100, if nothing was predicted.
     """
     each = columns(metric, counts)  # items x counts, of which the last is of items
     scores = np.asarray(main_figure(metric)(each), dtype=float)

@@ -35,7 +35,7 @@ def tags_of(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
 
 
 def probabilities_of(shares: Tensor, labels: Sequence[str]) -> list[dict[str, float]]:
-    """{tag: its probability} of each token; shares [T, K] of labels as a head has them.
+    """{tag: its probability} of each token, from the shares [T, K] of a head's labels.
 
     The tags are as `predict` writes them: BIO, of which two BIOUL tags may be one, or
     plain.
