@@ -10,10 +10,9 @@ from pathlib import Path
 from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
-from elmo_bench.ledger import Record, RunPaths, score_of
+from elmo_bench.ledger import Record, RunPaths, learned, score_of
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.published import Published, processor, published, verdict
-from elmo_bench.spec.budget import learned
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec

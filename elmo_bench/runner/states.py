@@ -13,6 +13,7 @@ from typing import Any
 from elmo_bench.ledger import (
     Holder,
     Record,
+    learned,
     minutes_of,
     read_all,
     read_holders,
@@ -46,7 +47,9 @@ class RunState:
 
     @property
     def converged(self) -> bool:
-        return self.record is not None and converged(self.record)
+        if self.record is None:
+            return False
+        return converged(self.record.spec, learned=learned(self.record))
 
 
 class LedgerState:

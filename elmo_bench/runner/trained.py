@@ -18,9 +18,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Record
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.frozen import Frozen, load_frozen, with_words
 from elmo_bench.runner.heads import AGAIN, KeptHead, build_kept, read_head
 from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
+from elmo_bench.runner.prepare import Frozen, load_frozen, with_words
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -88,14 +88,15 @@ class TrainedHead:
         if complete:
             self._prepare(words_of(examples))
             batches = self._batches(list(complete.values()))
-            found = _answers(self.head, batches, len(complete), ask)
-            for place, answer in zip(complete, found, strict=True):
+            of_complete = _answers(self.head, batches, len(complete), ask)
+            for place, answer in zip(complete, of_complete, strict=True):
                 answers[place] = answer
         return answers
 
     def _prepare(self, words: Sequence[str]) -> None:
         """Load the frozen parts and build the head, unless it knows these words."""
-        note_long_words(self.spec, set(words))
+        if self.spec.part("task.characters"):
+            note_long_words(set(words))
         if self.frozen is not None and self.words.issuperset(words):
             return
         self.words.update(words)
@@ -112,7 +113,8 @@ class TrainedHead:
     def _batches(self, examples: list[Any]) -> DataModule:
         return DataModule(
             {"text": examples},
-            lambda some: self.head.collate(some, self.index),
+            self.head.collate,
+            self.index,
             seed=self.setup.seed,
             batch=self.usual.settings["task.training.batch"],
             tokens=self.usual.settings["task.training.tokens"],

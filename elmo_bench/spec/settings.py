@@ -176,7 +176,7 @@ def check_run(config: DictConfig) -> None:
         _check_own_data(config)
     else:
         _check_no_own_data(config)
-    check_head(config)
+    check_head(config.task.name, config.encoder.name, config.head.name)
     _check_ledger(Path(config.ledger))
     words = config.encoder.words
     if words and not config.encoder.vectors:
@@ -280,7 +280,7 @@ def _check_run_name(config: DictConfig) -> None:
 
 
 def _check_contextual(config: DictConfig) -> None:
-    check_tuning(config)
+    check_tuning(config.encoder, config.task)
     encoders = parts_of(config.encoder.contextual).values()
     if any(options.get("context") is True for options in encoders):
         raise UserError(

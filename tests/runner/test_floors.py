@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import read_all
+from elmo_bench.ledger import learned, read_all
 from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import LedgerState
@@ -85,7 +85,7 @@ def test_a_run_makes_its_floor_too_unless_the_ledger_has_it(tmp_path, capsys, ta
     assert "gain over the floor" in run(tmp_path, capsys, *few, "encoder=none")
     [again] = [record for record in read_all(tmp_path).records if record.spec.encoder == encoder]
     assert (again.created, again.attempt) == created
-    assert converged(floor)
+    assert converged(floor.spec, learned=learned(floor))
     assert len(floor.curves.dev) == len(floor.curves.steps) == floor.epochs.run == 4
     assert floor.curves.dev[floor.epochs.best - 1] == max(floor.curves.dev)
     assert floor.layer_weights == [] and floor.parameters.frozen == 0

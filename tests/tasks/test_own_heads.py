@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elmo_bench.runner import contract
-from elmo_bench.runner.floors import vocabulary_of
+from elmo_bench.runner.heads import vocabulary_of
 from elmo_bench.spec.names import head_class
 from elmo_bench.tasks.tagging.features import features_of, shape_of
 from elmo_bench.tasks.tagging.names import names_of, numbers_of, tags_of
