@@ -176,6 +176,19 @@ def store_record(tmp_path):
 
 
 @pytest.fixture
+def fake_children(monkeypatch, tmp_path):
+    """Children of tests/runner/fake_child.py instead of runs, in `tmp_path`; gives the ledger."""
+    from elmo_bench.runner import launchers, sweep
+    from tests.runner import fake_child
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(launchers, "_child", fake_child.child)
+    monkeypatch.setattr(launchers, "PRELOAD", ["tests.runner.fake_child"])
+    monkeypatch.setattr(sweep, "VISIBLE", 0.5)
+    return tmp_path / "runs"
+
+
+@pytest.fixture
 def main_job(tmp_path, monkeypatch):
     """`main_job(*options) -> exit code` of `python run.py`, in this process and in `tmp_path`; ledger `runs`."""
     from tests.runs import ROOT
