@@ -12,24 +12,18 @@ import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.api import runs
 from elmo_bench.ledger import Record, store
-from elmo_bench.runner import launchers
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.states import RunState
 from elmo_bench.spec.names import task_class
 from tests.reporting.ledgers import add, fill
-from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, USER_ERROR
 from tests.runs import OWN, ROOT, VECTORS, run_small, small
 
 
 @pytest.fixture
-def fake(monkeypatch, tmp_path):
-    """Children of `fake_child` instead of runs; gives the ledger's option."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(launchers, "_child", fake_child.child)
-    monkeypatch.setattr(launchers, "PRELOAD", ["tests.runner.fake_child"])
-    monkeypatch.setattr(module, "VISIBLE", 0.5)
-    return f"ledger={tmp_path / 'runs'}"
+def fake(fake_children):
+    """The same; gives the ledger's option."""
+    return f"ledger={fake_children}"
 
 
 def test_a_run_gives_its_record_and_is_made_once(tmp_path, elmo_run):

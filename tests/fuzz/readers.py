@@ -61,7 +61,7 @@ class Case:
     damaged: str = "*"  # the names of the files that are damaged
     packed: str = ""  # a name that says how they are packed, if theirs does not
     finite: bool = True  # the arrays of a result have finite numbers
-    mutants: int = 25  # in the default tests
+    mutants: int = 12  # in the default tests
 
 
 def files(contents: Mapping[str, str | bytes], folder: Path) -> None:
