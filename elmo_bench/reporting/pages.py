@@ -221,7 +221,7 @@ def _facts(system: Any) -> dict[str, str]:
     part = ""
     if system.fraction:
         part = ", a fraction of all" if share is None else f", {percent(share)} of all"
-    return {
+    facts = {
         "trained on": f"{system.train:,} {task_unit(system.task)}{part}",
         "scored on": f"{system.dev_items:,} dev, {system.test_items:,} test",
         "command": command_of(system.spec, system.seeds[0]),
@@ -240,6 +240,20 @@ def _facts(system: Any) -> dict[str, str]:
             [system.created[:10], system.cpu, system.device, system.precision]
         ),
     }
+    if corrections := _corrections(system):
+        facts["corrected"] = corrections
+    return facts
+
+
+def _corrections(system: Any) -> str:
+    """What was changed in the records of a system after their runs, and why."""
+    seeds: dict[str, list[str]] = {}
+    for seed, corrected in zip(system.seeds, system.seed_corrected, strict=True):
+        for key, why in corrected.items():
+            seeds.setdefault(f"{key}: {why}", []).append(str(seed))
+    return "; ".join(
+        f"seed {', '.join(of_seeds)}, {what}" for what, of_seeds in seeds.items()
+    )
 
 
 def data_lines(systems: pd.DataFrame) -> list[str]:
@@ -268,7 +282,12 @@ def machines(runs: pd.DataFrame) -> list[str]:
         lines.append(
             f"{place}: {counted(len(of_place))}, {sum(of_place) / 60:.1f} hours"
         )
-    if len(lines) < 2:
+    corrected = sum(bool(keys) for keys in runs.corrected)
+    if corrected:
+        lines.append(
+            f"Corrected records: {corrected}; their entries under Records say what"
+        )
+    if len(minutes) < 2:
         return lines
     hours = runs.work_minutes.sum() / 60
     return [

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.cli import report
+from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.store import rewrite_record
 from tests.reporting.ledgers import add, full
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}
@@ -50,6 +52,9 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     full(folder / "runs", tasks=("ner",), light=("ner",), seeds=1)
     add(folder / "runs", "ner", "elmo", 0, size="paper")
+    record = add(folder / "runs", "ner", "glove", 0)
+    changed = record.model_copy(update={"corrected": {"cost": "halved <by> hand"}})
+    rewrite_record(RunPaths.of(folder / "runs", record), changed)
     assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
     return folder
 
@@ -70,6 +75,13 @@ def test_it_loads_nothing_from_elsewhere(page, site):
     assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest", text)
     namespaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert set(re.findall(r"https?://[^\s\"'<>)]+", text)) <= namespaces
+
+
+def test_a_corrected_record_says_so(page):
+    shown = "corrected" + "seed 0, cost: halved <by> hand"
+    cards = [text for _, text in page.all("dl") if shown in text]
+    assert len(cards) == 1 and "encoder=glove" in cards[0]
+    assert any(text.startswith("Corrected records: 1;") for _, text in page.all("li"))
 
 
 def test_every_link_leads_somewhere(page, site):

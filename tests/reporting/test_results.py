@@ -134,6 +134,15 @@ def test_the_committed_outcomes_add_up_to_the_committed_scores(committed):
     assert len(board.runs) > 300 and board.runs.checked.all() and (board.runs.left_out == "").all()
 
 
+def test_the_records_with_corrected_costs_say_so(committed):
+    _, board = committed
+    corrected = board.runs[[bool(keys) for keys in board.runs.corrected]]
+    assert len(corrected) == 17 and all([*keys] == ["cost"] for keys in corrected.corrected)
+    text = (RESULTS / "RUNS.md").read_text(encoding="utf-8")
+    assert f"{len(corrected)} records of inference, sentiment and coreference" in text
+    assert {*corrected.task} == {"snli", "sst5", "coref"}
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_the_tables_in_the_pages_and_the_published_scores_are_those_of_the_ledger(committed, tmp_path):
     """As `report` writes them, which test_report_command.py shows of another ledger."""
