@@ -1,5 +1,5 @@
-"""The leaderboard as files: both pages, tables/ as CSV and LaTeX, figures/ as SVG and
-PNG; and parts of a README.
+"""The leaderboard as files: both pages, tables/ as CSV and LaTeX, figures/ as SVG; and
+parts of a README.
 """
 
 import json
@@ -57,7 +57,6 @@ def write(
         files[out / "tables" / f"{table.stem}.tex"] = to_latex(table).encode()
     for figure in board.figures:
         files[out / "figures" / f"{figure.stem}.svg"] = figure.svg.encode()
-        files[out / "figures" / f"{figure.stem}.png"] = figure.png
     files[out / "README.md"] = markdown_page(board, findings).encode()
     index = out / "index.html"
     earlier = (
@@ -123,9 +122,12 @@ def _summary(suite: Mapping[str, Any], out: Path, folder: Path) -> str:
     paragraphs = [f"**{literal(suite['headline'])}**"]
     picture, table1 = suite["picture"], suite["table1"]
     if picture:
-        path = os.path.relpath(out / "figures" / f"{picture.stem}.png", folder)
+        path = os.path.relpath(out / "figures" / f"{picture.stem}.svg", folder)
         paragraphs.append(f"![{literal(picture.alt)}]({quote(path)})")
     paragraphs += [table_lines(table1), literal(" ".join(table1.notes))]
+    if suite["others"]:
+        paragraphs.append(table_lines(suite["others"]))
+        paragraphs.append(literal(" ".join(suite["others"].notes)))
     return "\n\n".join(paragraphs)
 
 

@@ -20,5 +20,5 @@ def committed():
 def undrawn(monkeypatch):
     """Blank figures, for tests of a report's text: drawing takes most of the time of a report."""
     blank = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
-    monkeypatch.setattr(Drawing, "_files", (blank, b""))
+    monkeypatch.setattr(Drawing, "svg", blank)
     monkeypatch.setattr(Drawing, "phone_svg", blank)
