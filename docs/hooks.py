@@ -17,7 +17,6 @@ HERE = "<!-- the table of README.md -->"  # in docs/index.md
 RESULTS = (
     "index.html",
     "figures/*.svg",
-    "figures/*.png",
     "tables/*",
     "runs/**/seed*[0-9].json",
 )

@@ -77,18 +77,19 @@ class Drawing:
     @cached_property
     def svg(self) -> str:
         """The file as text, which a page may contain."""
-        with _style():
-            return self._svg_of(self._canvas(self.size, phone=False))
+        with style():
+            return self._svg_of(self.canvas(self.size, phone=False))
 
     @cached_property
     def phone_svg(self) -> str:
         """What a page shows instead on a phone; empty if that is the same."""
         if self.phone_size is None:
             return ""
-        with _style():
-            return self._svg_of(self._canvas(self.phone_size, phone=True))
+        with style():
+            return self._svg_of(self.canvas(self.phone_size, phone=True))
 
-    def _canvas(self, size: tuple[float, float], *, phone: bool) -> Figure:
+    def canvas(self, size: tuple[float, float], *, phone: bool) -> Figure:
+        """The drawing before it is a file, in the project's `style`."""
         canvas = Figure(figsize=size, layout="constrained", facecolor=SURFACE)
         self.paint(canvas.add_subplot(), phone)
         if self.message:
@@ -105,7 +106,7 @@ class Drawing:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """The project's style, whatever the user's own matplotlibrc says."""
     with mpl.rc_context():
         mpl.rcdefaults()

@@ -10,7 +10,7 @@ from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.tables import Format, Line, present
-from elmo_bench.spec.experiments import PaperFigures
+from elmo_bench.spec.variants import PaperFigures
 
 REDUCTION = "error reduction"
 FEW_SEEDS = 3

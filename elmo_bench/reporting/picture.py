@@ -330,7 +330,7 @@ def _gain(axes: Axes, at: float, gain: Gain, name: str = "") -> None:
     axes.annotate(text, (max(0, high), at), (9, 0), **style)
 
 
-def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None:
+def _share(axes: Axes, at: float, name: str, share: float, *, colour: str) -> None:
     """A mark with its name: ours a dot with the name above, the paper's a tick with the
     name below.
     """
