@@ -63,7 +63,7 @@ def test_long_names_are_whole(figures):
         ):
             assert apart.partition(",")[0] in figures[stem].svg
             assert apart in figures[stem].alt
-    assert "the 95 % interval over seeds and items" in figures["open-gains"].svg
+    assert "the 95 % intervals" in figures["open-gains"].svg
 
 
 def test_every_encoder_has_one_colour_and_marker():
