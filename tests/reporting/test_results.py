@@ -5,6 +5,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import elmo_bench
@@ -231,3 +232,18 @@ def test_a_score_that_its_outcomes_do_not_give_is_a_warning(tmp_path):
         frame = elmo_bench.results(tmp_path)
     assert frame.hash.tolist() == [good.hash]
     assert report._read(tmp_path, None).records == [good]  # as of the command
+
+
+def test_the_finding_on_context_grows_with_its_runs():
+    """It names the tasks that have runs of ELMo on single words, and nothing without any."""
+    code = compile((RESULTS / "findings_open.py").read_text(encoding="utf-8"), "findings_open.py", "exec")
+    namespace = {}
+    exec(code, namespace)
+    columns = ["our_name", "their_name", "task", "gain", "verdict", "anchor"]
+    rows = [("elmo", "elmo_alone", "ner", 2.1, "ahead", "a"), ("elmo", "elmo_alone", "srl", 1.5, "ahead", "b"),
+            ("elmo", "elmo_alone", "snli", 0.1, "tie", "c")]  # fmt: skip
+    told = [namespace["_context_alone"]({"gains": pd.DataFrame(rows[:count], columns=columns)}) for count in range(4)]
+    assert told[0] == ""
+    assert told[1].endswith("adds [2.1](#a) points on named entities.")
+    assert told[2].endswith("adds [2.1](#a) points on named entities and [1.5](#b) points on semantic roles.")
+    assert told[3].endswith(" points on semantic roles, and is not shown to add any on inference.")
