@@ -210,6 +210,8 @@ class Record(Model):
     # of what else decides what is read from them: see runner/finished.py. Left out if a
     # file may have changed meanwhile, and by earlier versions.
     files: dict[str, str] | None = None
+    # {key of a record: why and how} of what was corrected after the run wrote it.
+    corrected: dict[str, str] = Field(default={})
     created: Time  # the end of the run
 
     @property

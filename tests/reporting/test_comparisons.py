@@ -96,9 +96,9 @@ def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_pat
     assert list(comparisons[comparisons.family == "exploratory"].p_holm) == [1.0, 1.0]
     _, gains = tables_in(tmp_path, "table1")
     main = table1(systems, comparisons, experiment)  # without controls, such as random
-    heads = ["gain: elmo − glove", "word vector: elmo_word − glove", "context: elmo − elmo_word"]
-    assert main.columns == ["task", "score", "glove", "elmo_word", "elmo", *heads]
-    assert {tuple(text.split()[0] for text in row[5:]) for row in main.texts()} == {("+70.0", "+30.0", "+40.0")}
+    heads = ["gain: elmo − glove", "word vector: elmo_word − glove", "layers and context: elmo − elmo_word"]
+    assert main.columns == ["task", "glove", "elmo", *heads]
+    assert {tuple(text.split()[0] for text in row[3:]) for row in main.texts()} == {("+70.0", "+30.0", "+40.0")}
     assert [row[1:4] for row in gains.texts()[:4]] == [
         ["elmo_word", "glove", "primary"], ["elmo", "glove", "primary"], ["elmo", "elmo_word", "primary"],
         ["random", "glove", "exploratory"],
