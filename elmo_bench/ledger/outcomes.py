@@ -152,9 +152,11 @@ def digest_of(outcomes: Arrays) -> str:
     Raises UserError, as `compact`.
     """
     hasher = hashlib.sha256()
-    for name, values in sorted(compact(outcomes).items()):
+    for name in sorted(outcomes):
+        values = np.asarray(outcomes[name])
+        _check_whole(name, values)
         hasher.update(f"{name}\n{len(values)}\n".encode())
-        hasher.update(values.astype("<u8").tobytes())
+        hasher.update(np.ascontiguousarray(values, "<u8"))
     return hasher.hexdigest()
 
 
@@ -166,15 +168,21 @@ def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
     small = {}
     for name, values in outcomes.items():
         array = np.asarray(values)
-        if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
-            raise UserError(
-                f"outcomes '{name}' are not whole numbers from 0. "
-                "Scale and round them first."
-            )
+        _check_whole(name, array)
         if array.dtype.kind != "b":
             array = array.astype(np.min_scalar_type(array.max(initial=0)))
         small[name] = array
     return small
+
+
+def _check_whole(name: str, array: np.ndarray) -> None:
+    if array.dtype.kind in "bu":
+        return
+    if array.dtype.kind != "i" or (array.size and array.min() < 0):
+        raise UserError(
+            f"outcomes '{name}' are not whole numbers from 0. "
+            "Scale and round them first."
+        )
 
 
 @reader

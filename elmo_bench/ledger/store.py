@@ -4,10 +4,8 @@ its outcomes."""
 import io
 import json
 import os
-import struct
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +16,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.metric import Counting
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.ledger.archives import MAX_PACKED_BYTES, read_arrays
 from elmo_bench.ledger.checks import check_record, record_of
 from elmo_bench.ledger.copies import Copies
 from elmo_bench.ledger.locks import Holder, holder_of
@@ -35,13 +34,8 @@ from elmo_bench.ledger.record import (
     Record,
 )
 
-MAX_OUTCOME_BYTES = 2**23  # a million items of 300 types take 4 MiB
-MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 MAX_RECORD_BYTES = 2**24
 AGAIN = "Run again with overwrite=true."
-_HEADER = struct.Struct(
-    "<8sH"
-)  # of an .npy file: magic and version, length of the rest
 
 # By task; None if it is not installed (`spec.names.metric_of`).
 Metrics = Callable[[str], Counting | None]
@@ -134,7 +128,7 @@ def read_record(path: Path) -> Record:
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     """The outcomes of a record. Raises UserError if they are missing or damaged."""
     with reading(paths.outcomes, "the outcomes of a run", AGAIN):
-        outcomes = _unpack(paths.outcomes)
+        outcomes = read_arrays(paths.outcomes)
         check_stored(outcomes)
     return outcomes
 
@@ -145,7 +139,7 @@ def write_record(
     """Write outcomes (whole numbers from 0, or booleans), then the record.
 
     Raises UserError for a record that does not agree with itself, for outcomes of more
-    than MAX_OUTCOME_BYTES when compressed, for a link and for a full disk; the earlier
+    than MAX_PACKED_BYTES when compressed, for a link and for a full disk; the earlier
     files are then unchanged.
     """
     check_record(record)
@@ -235,58 +229,13 @@ def _check_name(run: RunPaths, key: str, what: str, name: str, right: str) -> No
         )
 
 
-def _unpack(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of whole numbers. Raises ValueError, or what numpy raises."""
-    if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
-        raise ValueError(f"a link, or larger than {MAX_OUTCOME_BYTES:,} bytes")
-    with zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-        if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
-            raise ValueError(
-                f"unpacked, it is larger than {MAX_UNPACKED_BYTES:,} bytes"
-            )
-        unpacked = {}
-        for entry in entries:
-            name = entry.filename.removesuffix(".npy")
-            unpacked[name] = _array(archive.read(entry))
-    return unpacked
-
-
-def _array(content: bytes) -> np.ndarray:
-    """The whole numbers of an .npy file of version 1.
-
-    Several times faster than `np.load`, which parses each header anew. Raises
-    ValueError.
-    """
-    if content[: _HEADER.size - 2] != np.lib.format.magic(1, 0):
-        raise ValueError("not an array of version 1")
-    _, length = _HEADER.unpack_from(content)
-    start = _HEADER.size + length
-    count, dtype = _shape(content[:start])
-    array = np.frombuffer(content, dtype, offset=start)
-    if len(array) != count:
-        raise ValueError(f"{len(array):,} numbers, expected {count:,}")
-    return array
-
-
-@lru_cache(maxsize=10_000)
-def _shape(head: bytes) -> tuple[int, np.dtype]:
-    """How many numbers of which type there are, from the start of an .npy file."""
-    file = io.BytesIO(head)
-    np.lib.format.read_magic(file)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    if len(shape) != 1 or dtype.kind not in "bui":
-        raise ValueError("an array does not have a whole number for each example")
-    return shape[0], dtype
-
-
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
     """The arrays, compressed; the same arrays give the same bytes."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
-    if buffer.tell() > MAX_OUTCOME_BYTES:
+    if buffer.tell() > MAX_PACKED_BYTES:
         raise UserError(
-            f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. "
+            f"{path}: outcomes take over {MAX_PACKED_BYTES:,} bytes. "
             "Keep fewer figures per example."
         )
     return buffer.getvalue()
