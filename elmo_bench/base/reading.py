@@ -7,6 +7,7 @@ contract instead.
 """
 
 import errno
+import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -41,7 +42,7 @@ def check_regular(path: str | Path, *, once: bool = True) -> None:
     once, also for these.
     """
     with suppress(OSError, ValueError):  # whoever opens it says why it cannot be read
-        mode = Path(path).stat().st_mode
+        mode = os.stat(path).st_mode  # noqa: PTH116 (faster, of 20,000 records)
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             return
         if once and str(path).startswith("/dev/"):

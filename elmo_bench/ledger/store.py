@@ -66,28 +66,41 @@ def read_all(
     (`read_record_at`); takes milliseconds for each. Whoever shows scores gives them.
     copies: gets to know all records.
     """
+    runs, problems = list_runs(root, within)
+    return read_listed(runs, problems, metrics=metrics, copies=copies)
+
+
+def read_listed(
+    runs: Mapping[RunPaths, set[str]],
+    problems: Sequence[str],
+    *,
+    metrics: Metrics | None = None,
+    copies: Copies | None = None,
+) -> Ledger:
+    """As `read_all`, of what `list_runs` has listed."""
     if metrics is not None:
         metrics = cache(metrics)
     if copies is None:
         copies = Copies()
-    runs, problems = list_runs(root, within)
-    ledger = Ledger([], problems)
+    ledger = Ledger([], list(problems))
     for run, names in runs.items():
         if f"seed{run.seed}.json" not in names:  # faster than run.record.name
             continue
         try:
             ledger.records.append(read_record_at(run, copies, metrics=metrics))
         except UserError as error:
-            problems.append(str(error))
+            ledger.problems.append(str(error))
     return ledger
 
 
-def read_holders(root: Path, within: Sequence[str] = ()) -> list[Holder]:
-    """Who works now on the runs of a ledger.
+def read_holders(root: Path) -> list[Holder]:
+    """Who works now on the runs of a ledger."""
+    runs, _ = list_runs(root)
+    return holders_of(runs)
 
-    within: only of this suite, task and encoder.
-    """
-    runs, _ = list_runs(root, within)
+
+def holders_of(runs: Mapping[RunPaths, set[str]]) -> list[Holder]:
+    """Who works now on the runs that `list_runs` has listed."""
     holders = []
     for run, names in runs.items():
         if f"seed{run.seed}.lock" in names:
@@ -188,8 +201,10 @@ def read_record_at(
     them as not checked.
     """
     record = read_record(run.record)
-    right = RunPaths.of(run.ledger, record)
-    if right != run:
+    spec = record.spec
+    place = (spec.suite, spec.task, spec.encoder, record.hash, record.seed)
+    if place != (run.suite, run.task, run.encoder, run.hash, run.seed):
+        right = RunPaths.of(run.ledger, record)
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
     try:
         metric = metrics(run.task) if metrics is not None else None
