@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.reading import check_regular, reader
+from elmo_bench.base.reading import check_pointer_in, check_regular, reader
 
 MAX_BYTES = 2**28
 DEEPEST = 100  # levels: a record has 6, and Python's own functions fail at a thousand
@@ -67,6 +67,8 @@ def parse_json(data: bytes | str, where: str | Path) -> Any:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
+        if isinstance(data, bytes):
+            check_pointer_in(data, where)
         raise _not_json(error, where) from None
     brackets: Any = (b"[", b"{") if isinstance(data, bytes) else ("[", "{")
     count = sum(map(data.count, brackets))

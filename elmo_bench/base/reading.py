@@ -82,9 +82,14 @@ def check_pointer(path: str | Path) -> None:
     start = b""
     with suppress(OSError), Path(path).open("rb") as file:
         start = file.read(len(POINTER))
-    if start == POINTER:
+    check_pointer_in(start, path)
+
+
+def check_pointer_in(content: bytes, where: str | Path) -> None:
+    """Raise UserError for content that begins as a pointer of Git LFS does."""
+    if content.startswith(POINTER):
         raise UserError(
-            f"{path}: a pointer of Git LFS in place of the file. "
+            f"{where}: a pointer of Git LFS in place of the file. "
             "Get the file: git lfs pull"
         ) from None
 

@@ -52,6 +52,8 @@ def changed(place, content, file=None):
 
 DIRECTORY = packed().index(b"PK\1\2")
 STORED = packed(method=zipfile.ZIP_STORED)
+HEADER = b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"
+OBJECTS = b"\x93NUMPY\1\0\x46\0" + HEADER.ljust(70)
 DAMAGED = {
     "nothing": b"",
     "no zip": b"numbers",
@@ -68,7 +70,7 @@ DAMAGED = {
     "no array": bytes(packed(b"text")),
     "fractions": bytes(packed(np.array([0.5]))),
     "a table": bytes(packed(np.zeros((2, 2), np.uint8))),
-    "objects": bytes(packed(b"\x93NUMPY\1\0\x46\0" + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(70))),
+    "objects": bytes(packed(OBJECTS)),
     "zeros without end": bytes(packed(zlib.compress(bytes(10**6)))),
 }
 
