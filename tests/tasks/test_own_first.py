@@ -1,7 +1,5 @@
 """The user's data before a run: a mistake is one message, found before any process and before torch."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -104,15 +102,3 @@ def test_equal_data_of_a_sweep_are_read_once(tmp_path, monkeypatch):
         read_own_data(runs)
     assert read_paths == [str(path), str(other)]
     assert any(each.startswith("2 labels: ") for each in notes)
-
-
-def test_missing_own_files_are_named_before_torch_is_imported(tmp_path):
-    """And before NLTK is, which takes as long."""
-    code = (
-        "import sys; from elmo_bench.__main__ import main; "
-        "code = main(['run', 'task=classification', 'data.file=nope.csv', 'encoder=none']); "
-        "print(code, {'torch', 'nltk'} & {*sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "2 set()"
-    assert "nope.csv: no such file" in done.stderr
