@@ -5,7 +5,6 @@ It makes every combination of the options' values.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError, plain
@@ -14,14 +13,19 @@ from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
+from elmo_bench.reporting.after_sweep import after_sweep
 from elmo_bench.reporting.console import overviews
-from elmo_bench.reporting.endings import already, outcome
+from elmo_bench.reporting.endings import already, next_lines, outcome
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, plan
-from elmo_bench.runner.states import LedgerState, RunState
+from elmo_bench.runner.states import LedgerState, RunState, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.task_files import FLOOR
+
+EPILOG = """Finished runs are skipped, and an interrupted sweep goes on when it is
+started again. On data of your own: sweep task=classification data.file=reviews.csv
+encoder=glove,elmo seed=0,1,2. `elmo-bench run --help` lists all options."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,12 +50,14 @@ def main(arguments: list[str]) -> int:
     records = [result.record for result in results if result.record is not None]
     for table in overviews(records, planned.ledger):
         print(f"\n{table}")
+    if records and not interrupted:
+        print("\n" + "\n".join(next_lines(after_sweep(records, planned.ledger))))
     missing = len(planned.runs) - len(results)
     return _report(results, missing=missing, interrupted=interrupted)
 
 
 def _options(arguments: list[str]) -> list[str]:
-    command = parser("sweep", "Finished runs are skipped.")
+    command = parser("sweep", EPILOG)
     command.add_argument(
         "options",
         nargs="+",
@@ -67,10 +73,10 @@ def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
 
     as_row: after each task, also print where its encoders are among published ones.
     """
-    states = _states(planned)
+    states = states_of(planned)
     print(_start(planned, states), flush=True)
     # A mistake in the user's data is one message now, and not one for each run.
-    read_own_data(state.run for state in states if state.state != "done")
+    read_own_data(not_done(states))
     with progress("sweep", len(planned.runs)) as meter:
         for ended in run_sweep(planned, entry, meter):
             result = _checked(ended, planned.ledger)
@@ -91,14 +97,6 @@ def _print_standing(task: str, planned: Plan, results: list[RunState]) -> None:
     if len(ended) == wanted:
         for paragraph in row.standing(ended, planned.ledger):
             print(f"\n{paragraph}", end="", flush=True)
-
-
-def _states(planned: Plan) -> list[RunState]:
-    """The state of each run; missing if it is to be made again."""
-    states = LedgerState(planned.ledger).states(planned.runs)
-    if planned.overwrite:
-        return [replace(state, state="missing") for state in states]
-    return states
 
 
 def _start(planned: Plan, states: Sequence[RunState]) -> str:

@@ -81,15 +81,23 @@ def ending(
         gain = f"{score - base.mean:+.2f} (a single seed; no test)"
         yield f"gain over the published {BASELINE}, {_spread(base)}: {gain}"
     if floor is not None:
-        least = score_of(floor, "test")
-        gain = f"{score - least:+.2f} (a single seed; no test)"
-        yield f"gain over the floor {floor.spec.encoder}, {least:.2f}: {gain}"
+        yield gain_over_floor(record, floor)
     commands: list[_Next] = []
     if is_default:
         commands = _next(record, row, base, ledger, options)
     elif row is not None and _usual_epochs(record) > record.epochs.run:
         commands = _whole_run(record, ledger)
     yield from next_lines(commands or [_report(ledger)])
+
+
+def gain_over_floor(record: Record, floor: Record) -> str:
+    """One line: the floor's score, and how much higher the run's is."""
+    least = score_of(floor, "test")
+    gain = score_of(record, "test") - least
+    return (
+        f"gain over the floor {floor.spec.encoder}, {least:.2f}: "
+        f"{gain:+.2f} (a single seed; no test)"
+    )
 
 
 def _best(record: Record) -> str:

@@ -4,7 +4,7 @@ A finished run and a wrong option end before torch is imported.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ from elmo_bench.base.machine import gpus, peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record_at, record_of
 from elmo_bench.runner.finished import Files, Finished, data_files, files_read
+from elmo_bench.runner.floors import floor_options
+from elmo_bench.spec.config import CONF, compose, one_run
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
 from elmo_bench.spec.settings import check_run
@@ -77,6 +79,25 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             return _with_files(paths, files), True
         attempt = attempt or ledger.new_attempt()
         return _trained(prepared, paths, files, attempt=attempt), False
+
+
+def run_floor(config: DictConfig, options: Sequence[str]) -> Record | None:
+    """The record of a run's floor, which is made if the ledger lacks it.
+
+    None if the run needs none, or another process makes it. What is to be said of the
+    data was printed by the run. options: as the user gave them.
+    """
+    of_floor = floor_options(config, one_run(options, CONF))
+    if of_floor is None:
+        return None
+    console.quiet = True
+    try:
+        record, _ = run(compose("config", of_floor))
+    except ledger.HeldElsewhere:
+        return None
+    finally:
+        console.quiet = False
+    return record
 
 
 def _prepared(spec: RunSpec, setup: Setup) -> tuple["Prepared", Files | None]:

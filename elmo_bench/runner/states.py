@@ -3,7 +3,7 @@ the others will take."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -18,7 +18,7 @@ from elmo_bench.ledger import (
     read_listed,
     settings_key,
 )
-from elmo_bench.runner.plan import PlannedRun
+from elmo_bench.runner.plan import Plan, PlannedRun
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.task_files import FLOOR
 
@@ -139,6 +139,19 @@ class LedgerState:
             if group in self._seconds:
                 return fmean(self._seconds[group])
         return published.get((spec.suite, spec.task, spec.encoder))
+
+
+def states_of(plan: Plan) -> list[RunState]:
+    """The state of each run of a sweep; missing if it is to be made again."""
+    states = LedgerState(plan.ledger).states(plan.runs)
+    if plan.overwrite:
+        return [replace(state, state="missing") for state in states]
+    return states
+
+
+def not_done(states: Iterable[RunState]) -> list[PlannedRun]:
+    """The runs that are missing, or that another process makes."""
+    return [state.run for state in states if state.state != "done"]
 
 
 def _described(holder: Holder) -> str:

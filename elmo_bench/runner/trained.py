@@ -28,6 +28,8 @@ from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.module import DataModule, predictions_of
 
+# {label: probability} of an example, or of each token of one that is tagged.
+Shares = dict[str, float] | list[dict[str, float]]
 # Asks a head about a batch of so many examples.
 Ask = Callable[[Any, dict[str, Any], int], list[Any]]
 
@@ -73,8 +75,8 @@ class TrainedHead:
         """A prediction for each example; None for an example without text."""
         return self._ask(examples, predictions_of)
 
-    def probabilities(self, examples: Sequence[Any]) -> list[dict[str, float] | None]:
-        """The probability of each label, for each example; None as above.
+    def probabilities(self, examples: Sequence[Any]) -> list[Shares | None]:
+        """The probability of each label, for each example or token; None as above.
 
         Raises UserError for a head that gives none.
         """
@@ -121,17 +123,15 @@ def no_probabilities(task: str) -> str:
     """The sentence for a task whose head gives none."""
     return (
         f"task={task}: its head gives no probabilities of labels. "
-        "The heads of classification and pairs do."
+        "The heads of classification, pairs and tagging do."
     )
 
 
-def _probabilities_of(
-    head: Any, batch: dict[str, Any], count: int
-) -> list[dict[str, float]]:
+def _probabilities_of(head: Any, batch: dict[str, Any], count: int) -> list[Shares]:
     """The probability of each label for each of so many examples. Raises UserError."""
     if not hasattr(head, "probabilities"):
         raise UserError(no_probabilities(type(head).__module__.split(".")[-2]))
-    answers: list[dict[str, float]] = head.probabilities(batch)
+    answers: list[Shares] = head.probabilities(batch)
     return answers
 
 
