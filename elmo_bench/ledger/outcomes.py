@@ -156,7 +156,7 @@ def digest_of(outcomes: Arrays) -> str:
         values = np.asarray(outcomes[name])
         _check_whole(name, values)
         hasher.update(f"{name}\n{len(values)}\n".encode())
-        hasher.update(np.ascontiguousarray(values, "<u8"))
+        hasher.update(np.ascontiguousarray(values, "<u8").data)
     return hasher.hexdigest()
 
 
