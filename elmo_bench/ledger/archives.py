@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from elmo_bench.base.reading import reader, reading
+
 MAX_PACKED_BYTES = 2**23  # a million items of 300 types take 4 MiB
 MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 # Of an entry, before its name: 26 bytes, the lengths of the name and of extra fields.
@@ -23,12 +25,15 @@ _HEADER = struct.Struct("<8sH")
 _ENCRYPTED = 1
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of whole numbers, by name.
+@reader
+def read_arrays(path: Path, advice: str = "") -> dict[str, np.ndarray]:
+    """Arrays of whole numbers, by name. Raises UserError, which ends in the advice."""
+    with reading(path, "the outcomes of a run", advice):
+        return _arrays_in(path)
 
-    Raises ValueError, zipfile.BadZipFile, zlib.error and struct.error for a damaged
-    file, and OSError.
-    """
+
+def _arrays_in(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file. Raises any kind of error for a damaged one."""
     with path.open("rb") as file:
         content = file.read(MAX_PACKED_BYTES + 1)
     if path.is_symlink() or len(content) > MAX_PACKED_BYTES:

@@ -141,7 +141,7 @@ def read_record(path: Path) -> Record:
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     """The outcomes of a record. Raises UserError if they are missing or damaged."""
     with reading(paths.outcomes, "the outcomes of a run", AGAIN):
-        outcomes = read_arrays(paths.outcomes)
+        outcomes = read_arrays(paths.outcomes, AGAIN)
         check_stored(outcomes)
     return outcomes
 
