@@ -9,11 +9,13 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader, reading
 
 MAX_PACKED_BYTES = 2**23  # a million items of 300 types take 4 MiB
@@ -96,3 +98,29 @@ def _shape(head: bytes) -> tuple[int, np.dtype]:
     if len(shape) != 1 or dtype.kind not in "bui":
         raise ValueError("an array does not have a whole number for each example")
     return shape[0], dtype
+
+
+def compact(outcomes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """All in the smallest unsigned type that holds them.
+
+    Raises UserError unless they are whole numbers from 0.
+    """
+    small = {}
+    for name, values in outcomes.items():
+        array = np.asarray(values)
+        check_whole(name, array)
+        if array.dtype.kind != "b":
+            array = array.astype(np.min_scalar_type(array.max(initial=0)))
+        small[name] = array
+    return small
+
+
+def check_whole(name: str, array: np.ndarray) -> None:
+    """Raise UserError unless an array has whole numbers from 0."""
+    if array.dtype.kind in "bu":
+        return
+    if array.dtype.kind != "i" or (array.size and array.min() < 0):
+        raise UserError(
+            f"outcomes '{name}' are not whole numbers from 0. "
+            "Scale and round them first."
+        )
