@@ -18,7 +18,6 @@ a sample, and six are too few for that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from math import nan, sqrt
 from statistics import fmean
 from typing import NamedTuple
@@ -43,10 +42,9 @@ from elmo_bench.reporting.significance import (
 from elmo_bench.spec.names import metric_of
 
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
-MAX_CACHED = (
-    # records whose outcomes stay in memory, as a system is compared with several others
-    1000
-)
+# Bytes of outcomes that stay in memory, as a system is compared with several others: a
+# record has up to 64 MiB, and 200 kB as a rule.
+MAX_CACHED = 2**28
 
 ReadOutcomes = Callable[[RunPaths], dict[str, np.ndarray]]
 
@@ -82,8 +80,21 @@ class Comparison(NamedTuple):
 
 
 def cached_outcomes() -> ReadOutcomes:
-    """`read_outcomes` that remembers what it has read."""
-    return lru_cache(maxsize=MAX_CACHED)(read_outcomes)
+    """`read_outcomes` that remembers what it read last, up to MAX_CACHED bytes."""
+    known: dict[RunPaths, dict[str, np.ndarray]] = {}
+    sizes: dict[RunPaths, int] = {}
+
+    def read(run: RunPaths) -> dict[str, np.ndarray]:
+        if run not in known:
+            outcomes = read_outcomes(run)
+            sizes[run] = sum(values.nbytes for values in outcomes.values())
+            while known and sum(sizes.values()) > MAX_CACHED:
+                oldest = next(iter(known))
+                del known[oldest], sizes[oldest]
+            known[run] = outcomes
+        return known[run]
+
+    return read
 
 
 def compare(

@@ -12,6 +12,7 @@ from elmo_bench.reporting import figures as figures_module
 from elmo_bench.reporting.charts import chart, log_ticks
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.figures import Drawing, look
+from elmo_bench.reporting.layouts import variants
 from elmo_bench.reporting.layouts.fractions import pairs
 from elmo_bench.spec.config import choices
 from tests.reporting.frames import board_of, experiment_in, figures_in, runs_in, tables_in
@@ -98,6 +99,19 @@ def test_a_figure_of_variants_has_dots_in_a_band_and_says_how_many_differences_h
     assert figure.message.startswith(start) and figure.message.endswith("points (input only; Inference)")
     assert "Inference, output only: " in figure.alt and "Named entities" not in figure.alt  # not converged
     assert figure.size[0] == 10
+
+
+def test_a_figure_of_more_variants_than_fit_has_the_largest_differences(tmp_path, monkeypatch):
+    """With hundreds of lanes nothing can be read, and matplotlib finds no room for the axes."""
+    fill(tmp_path, "snli", "elmo", seeds=2)
+    fill(tmp_path, "snli", "elmo", seeds=2, place="input", lift=-0.2)
+    fill(tmp_path, "snli", "elmo", seeds=2, place="output", lift=-0.1)
+    [whole] = figures_in(tmp_path, "table3")
+    monkeypatch.setattr(variants, "MOST_LANES", 1)
+    [cut] = figures_in(tmp_path, "table3")
+    assert ("input only" in cut.alt) and ("output only" in whole.alt) and ("output only" not in cut.alt)
+    assert cut.title == f"{whole.title}, the 1 largest of 2" and cut.message == whole.message
+    assert cut.size[1] < whole.size[1]
 
 
 def test_ticks_are_few_and_round():
