@@ -18,7 +18,7 @@ import time
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -86,10 +86,7 @@ def read_lines(
                 if "\0" in text:
                     zeros.append(number)
                 yield number, text
-        if zeros:
-            which = f"{len(zeros):,} lines have NUL bytes"
-            what = "the file may be damaged, or no text"
-            note(f"{which}, the first is line {zeros[0]:,}: {what}", path)
+        note_zeros(path, zeros)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
@@ -102,6 +99,16 @@ def read_lines(
     except OSError as error:
         why = error.strerror or error
         raise UserError(f"{path}: cannot be read ({why})") from None
+
+
+def note_zeros(path: Path, lines: Sequence[int]) -> None:
+    """Note the lines with NUL bytes (numbers from 1), if there are any."""
+    if not lines:
+        return
+    which = f"line {lines[0]:,} has a NUL byte"
+    if len(lines) > 1:
+        which = f"{len(lines):,} lines have NUL bytes, the first is line {lines[0]:,}"
+    note(f"{which}: the file may be damaged, or no text", path)
 
 
 def _not_utf8(

@@ -27,7 +27,13 @@ from elmo_bench.text.own_checks import (
 from elmo_bench.text.own_columns import usual_columns
 from elmo_bench.text.own_texts import rows_of_texts
 from elmo_bench.text.split_files import files_of, unused_files
-from elmo_bench.text.tables import Row, ending_of, read_table, write_table
+from elmo_bench.text.tables import (
+    Row,
+    check_table_name,
+    ending_of,
+    read_table,
+    write_table,
+)
 from elmo_bench.text.vocabulary import tokeniser
 
 MERGE = "merge"  # of `data.alike`
@@ -177,6 +183,10 @@ class OwnData:
     def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
         """{"labels": the labels of the training data, in order}."""
         return {"labels": sorted({example.gold for example in train})}
+
+    def check_output(self, path: Path) -> None:
+        """Raise UserError for a file that `write` could not write."""
+        check_table_name(path)
 
     def write(
         self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]

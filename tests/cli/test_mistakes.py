@@ -18,6 +18,7 @@ from tests.runs import ROOT
 
 COMMAND = [sys.executable, "-m", "elmo_bench"]
 README = ROOT / "README.md"
+RECORD = next((ROOT / "results/runs/open/ner").rglob("seed0.json"))
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,7 @@ README = ROOT / "README.md"
         (["predict", ROOT, README, "out"], "a folder, not the record of a run. Give LEDGER/suite/task/"),
         (["predict", README, README, "out"], "README.md: not the record of a run. Give LEDGER/suite/task/"),
         (["predict", "nothing.json", README, "out"], "nothing.json: no such file."),
+        (["predict", RECORD, README, ROOT], f"{ROOT}: a folder. Give a file."),
         (["embed", "nothing.txt", "out.h5"], "nothing.txt: no such file. Check the path."),
         (["embed", ROOT, "out.h5"], "a folder. Give a file."),
         (["run", "encoder=[glove,elmo]"], "`sweep encoder=glove,elmo` makes a run of each."),
