@@ -27,7 +27,7 @@ from elmo_bench.base.encodings import check_first, not_utf8
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import check_pointer, check_regular, reader, reading
-from elmo_bench.base.refusals import disk_errors, refusal
+from elmo_bench.base.refusals import disk_errors, make_folder, refusal
 from elmo_bench.base.xz import Xz
 
 STANDARD_INPUT = Path("-")
@@ -182,12 +182,7 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
     encoding = None if "b" in mode else "utf-8"
     temporary = unfinished(path, uuid.uuid4().hex[:8])
     with disk_errors(path):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except FileNotFoundError:
-            raise UserError(
-                f"{path.parent}: no folder can be made there. Choose another folder."
-            ) from None
+        make_folder(path.parent)
         remove_stale(path.parent)
         try:
             with temporary.open(mode.replace("w", "x"), encoding=encoding) as handle:
@@ -197,8 +192,13 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
                 os.fsync(handle.fileno())
             temporary.replace(path)
         except OSError as error:
-            if error.filename == str(temporary):
-                error.filename = str(path)
+            if error.filename != str(temporary):
+                raise
+            if isinstance(error, FileNotFoundError):  # a folder without files: /proc
+                raise UserError(
+                    f"{path}: cannot be made ({error.strerror}). Choose another folder."
+                ) from None
+            error.filename = str(path)
             raise
         finally:
             with contextlib.suppress(OSError):
@@ -261,7 +261,7 @@ def locked(path: Path, content: str, *, held: UserError) -> Iterator[None]:
 
     with contextlib.ExitStack() as stack:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             lock = FileLock(path, timeout=PATIENCE, fallback_to_soft=False)
             lock.acquire(poll_interval=0.01)
             # Unlinked while held: filelock notices that the file has lost its name, so

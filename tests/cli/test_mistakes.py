@@ -14,7 +14,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.refusals import refusal
 from elmo_bench.cli import entry as command_line
 from elmo_bench.spec.config import compose
-from tests.runs import ROOT
+from tests.runs import GOLDEN, ROOT
 
 COMMAND = [sys.executable, "-m", "elmo_bench"]
 README = ROOT / "README.md"
@@ -70,11 +70,18 @@ def test_a_damaged_record_is_still_named_as_one(refused, tmp_path):
     assert "overwrite=true" in refused("predict", tmp_path / "seed0.json", README, tmp_path / "out")
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(refused, tmp_path, store_record):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("merge", "runs", "--into", "/proc/nothing"),
+        ("export", GOLDEN, "/proc/nothing"),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_one_line(refused, tmp_path, monkeypatch, store_record, words):
+    monkeypatch.chdir(tmp_path)
     store_record()
-    assert "cannot be made (No such file or directory). Choose another" in refused(
-        "merge", tmp_path / "runs", "--into", "/proc/nothing"
-    )
+    said = "cannot be made (No such file or directory). Choose another folder."
+    assert said in refused(*words)
 
 
 @pytest.mark.parametrize(
