@@ -25,9 +25,9 @@ from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
-    NOT_CONVERGED,
     UNCHECKED,
     counted,
+    why_dagger,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.primary import table1_verdicts
@@ -272,7 +272,7 @@ def _print_notes(
         notes += advice(group, comparisons)
     marks = set(chosen["mark"])
     if DAGGER in marks:
-        notes.append(NOT_CONVERGED)
+        notes.append(why_dagger(chosen))
     if NOT_CHECKED in marks:
         notes.append(UNCHECKED)
     for note in notes:

@@ -99,7 +99,13 @@ class LogisticHead(nn.Module):
     """
 
     def __init__(
-        self, embedder: nn.Module, *, features: int, classes: int, c: float, factor: float
+        self,
+        embedder: nn.Module,
+        *,
+        features: int,
+        classes: int,
+        c: float,
+        factor: float,
     ):
         super().__init__()
         self.embedder = embedder

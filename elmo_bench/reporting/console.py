@@ -16,8 +16,8 @@ from elmo_bench.ledger import Record
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
-    NOT_CONVERGED,
     UNCHECKED,
+    why_dagger,
 )
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
@@ -61,7 +61,7 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
         paragraphs = [f"{title}:", _scores(rows, labels)]
         marks = set(group["mark"])
         if DAGGER in marks:
-            paragraphs.append(NOT_CONVERGED)
+            paragraphs.append(why_dagger(group))
         if NOT_CHECKED in marks:
             paragraphs.append(UNCHECKED)
         if suite not in choices("suite"):

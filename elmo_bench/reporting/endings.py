@@ -13,10 +13,11 @@ from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, score_of
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.published import Published, processor, published, verdict
-from elmo_bench.spec.budget import learned
+from elmo_bench.spec.budget import epochs_of, learned
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.sweeps import LEDGER
 from elmo_bench.spec.task_files import FLOOR, floor_of
 
@@ -75,7 +76,7 @@ def ending(
         result = verdict(score, record.seed, processor(record.environment), row)
         yield f"published: test {record.metric} {_spread(row)}. This run: {result}."
     # A run without a default run has a label, too.
-    is_default = not label_of(RunSpec.of_record(record))
+    is_default = label_of(RunSpec.of_record(record)) in ("", f"{QUICK}=true")
     base = _baseline(record) if is_default else None
     if base is not None:
         gain = f"{score - base.mean:+.2f} (a single seed; no test)"
@@ -105,9 +106,11 @@ def _best(record: Record) -> str:
 
 def _why_ended(record: Record) -> str:
     """Why training ended, and whether it had fewer epochs than the default run."""
-    most = record.spec.settings.get("task.training.epochs")
+    most = epochs_of(record.spec)
     if record.epochs.run != most:
         return f"then no better dev score; at most {most}"
+    if record.spec.settings.get(QUICK):
+        return "quick=true: a fifth of the steps, so no verdict"
     usual = _usual_epochs(record)
     if most < usual:
         return f"its budget, shortened from {usual}: compare leaves it out"
@@ -192,6 +195,8 @@ def _next(
     if floor is not None:
         count += 1  # a sweep makes the floor too
     about = f"{count} runs"
+    if record.spec.settings.get(QUICK):
+        about += ", all of their steps"
     if row is not None and base is not None:
         minutes = SEEDS * (row.minutes + base.minutes)
         about += f", about {minutes:.0f} minutes on one core"
@@ -208,7 +213,7 @@ def _shared_options(options: Sequence[str]) -> list[str]:
     shared = []
     for option in options:
         group = option.partition("=")[0].partition(".")[0]
-        if group not in ("encoder", "seed", "overwrite"):
+        if group not in ("encoder", "seed", "overwrite", QUICK):
             shared.append(option)
     return shared
 

@@ -14,16 +14,18 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files
+from elmo_bench.spec.budget import EPOCHS, LEAST, epochs_of, least_steps_of
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.settings import QUICK
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.text.batch import Text
 from elmo_bench.text.columns import line_of
 from elmo_bench.text.vocabulary import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
 Splits = dict[str, list[Any]]
-_LEAST = "task.training.least_steps"
 
 
 def build_data(spec: RunSpec, setup: Setup) -> Data:
@@ -129,9 +131,9 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
     steps, or as many as one on the whole split.
     """
     settings = spec.settings
-    least = settings.get(_LEAST)
+    least = least_steps_of(spec)
     if least is not None:
-        in_all_epochs = settings["task.training.epochs"] * len(train)
+        in_all_epochs = epochs_of(spec) * len(train)
         return max(1, ceil(least * settings["task.training.batch"] / in_all_epochs))
     least = settings.get("data.least_steps")
     if least is None:
@@ -140,19 +142,33 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
     return min(ceil(least * settings["task.training.batch"] / len(train)), whole)
 
 
+def steps_of(spec: RunSpec, train: Sequence[Any]) -> int:
+    """About how many training steps a run has; more if long texts make batches small."""
+    examples = readings(spec, train) * len(train)
+    return epochs_of(spec) * ceil(examples / spec.settings["task.training.batch"])
+
+
+def note_quick(spec: RunSpec, train: Sequence[Any]) -> None:
+    """Note that a run has a fifth of the steps."""
+    if spec.settings.get(QUICK) and spec.head != FLOOR:
+        note(
+            f"quick=true: {epochs_of(spec)} epochs, about "
+            f"{steps_of(spec, train):,} steps, a fifth of the usual ones. "
+            "Compared with quick runs alone, and never tested"
+        )
+
+
 def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
     """Note what a run on data of the user's own has in place of its least number of
     steps, if epochs were given."""
     training = task_yaml(spec.task, spec.head).get("training", {})
     usual = training.get("least_steps")
-    epochs = spec.settings.get("task.training.epochs")
-    if usual is None or spec.settings.get(_LEAST) is not None:
+    if usual is None or spec.settings.get(LEAST) is not None:
         return
-    if isinstance(epochs, int):
-        steps = epochs * ceil(len(train) / spec.settings["task.training.batch"])
+    if isinstance(spec.settings.get(EPOCHS), int):
         note(
-            f"epochs: {epochs:,}, about {steps:,} steps, which {_LEAST} does not raise "
-            f"to {usual:,}"
+            f"epochs: {epochs_of(spec):,}, about {steps_of(spec, train):,} steps, "
+            f"which {LEAST} does not raise to {usual:,}"
         )
 
 

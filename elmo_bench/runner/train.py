@@ -27,6 +27,7 @@ from elmo_bench.runner.prepare import (
     build_stores,
     lexicon_of,
 )
+from elmo_bench.spec.budget import epochs_of
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNED_RATE
@@ -67,6 +68,7 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     and if the loss is not finite.
     """
     training = prepared.spec.part("task.training")
+    epochs = epochs_of(prepared.spec)
     trained = build(prepared)
     if prepared.spec.head == FLOOR:
         fit(trained, prepared, logs)
@@ -77,7 +79,7 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
         accelerator=prepared.setup.accelerator,
         devices=1,
         precision=prepared.spec.settings["trainer.precision"],
-        max_epochs=training["epochs"],
+        max_epochs=epochs,
         gradient_clip_val=training["clip"],
         num_sanity_val_steps=0,
         # The number of batches may differ by epoch (training.data.Batcher).
@@ -100,7 +102,7 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     trained.trainer = trainer
     states = _resume(trained, work / "last.ckpt", prepared.title) or {}
     past = states.get(trained.history.state_key)
-    if past and _is_over(past, states, patience, training["epochs"]):
+    if past and _is_over(past, states, patience, epochs):
         trained.history.load_state_dict(past)  # only the scores are missing
     else:
         trainer.fit(
@@ -157,7 +159,7 @@ def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
     module, history = trained.module, trained.history
     head: Any = module.head
     train = prepared.splits["train"]
-    epochs = prepared.spec.settings["task.training.epochs"]
+    epochs = epochs_of(prepared.spec)
     trained.trainer = pl.Trainer(
         accelerator="cpu",
         logger=list(logs) or False,

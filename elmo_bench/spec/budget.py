@@ -1,9 +1,36 @@
-"""Whether a run had the epochs that its task needs, and learned something."""
+"""The epochs and steps of a run; whether it had those that its task needs, and learned
+something."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
-from elmo_bench.spec.task_files import head_of, task_yaml
+from elmo_bench.spec.settings import QUICK
+from elmo_bench.spec.task_files import FLOOR, head_of, task_yaml
+
+EPOCHS = "task.training.epochs"
+LEAST = "task.training.least_steps"
+FIFTH = 5  # a quick run has one part in so many
+
+
+def epochs_of(spec: Any) -> int:
+    """How many epochs a run has at most.
+
+    spec: a RunSpec or a record's. A quick run has a fifth of its setting, rounded up;
+    a floor, which takes seconds, has all.
+    """
+    return int(_part(spec, spec.settings[EPOCHS]))
+
+
+def least_steps_of(spec: Any) -> int | None:
+    """The least steps of all epochs together, of a quick run a fifth; None without."""
+    steps = spec.settings.get(LEAST)
+    return None if steps is None else _part(spec, steps)
+
+
+def _part(spec: Any, whole: int) -> int:
+    is_quick = spec.settings.get(QUICK) and head_of(spec.task, spec.settings) != FLOOR
+    return ceil(whole / FIFTH) if is_quick else whole
 
 
 def converged(record: Any) -> bool:
@@ -16,11 +43,13 @@ def converged(record: Any) -> bool:
     spec = record.spec
     task = task_yaml(spec.task, head_of(spec.task, spec.settings))
     training = task.get("training", {})
-    steps = spec.settings.get("task.training.least_steps")
+    steps = spec.settings.get(LEAST)
+    if spec.settings.get(QUICK):
+        return False
     if training.get("least_steps") and steps is None:
         return False  # data of the user's own, on which epochs may have few steps
     budget = _budget(task.get("report", {}), spec.size)
-    epochs = spec.settings.get("task.training.epochs")
+    epochs = spec.settings.get(EPOCHS)
     if not isinstance(budget, int) or not isinstance(epochs, int):
         return False
     return epochs >= budget and learned(record)

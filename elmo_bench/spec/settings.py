@@ -19,6 +19,7 @@ from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
 from elmo_bench.spec.task_files import check_head
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 
+QUICK = "quick"  # a fifth of the steps
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 # The static vectors, or those whose width learned words have.
 VECTORS = "encoder.vectors"
@@ -28,6 +29,7 @@ ABSENT: dict[str, Any] = {
     "task.training.patience": None,
     "data.max_eval": None,
     TUNE: "none",
+    QUICK: False,
 }
 # Of an encoder: only the last component of a path is part of a run.
 FILES = ("weights", "inputs")
@@ -45,7 +47,7 @@ _PATHS = re.compile(
     rf"|data\.({'|'.join(OWN_FILES)})"
 )
 _SETTING = re.compile(
-    r"protocol|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+"
+    r"protocol|quick|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+"
     r"|trainer\.precision|vectors\.trainable"
     rf"|data\.(train_fraction|max_train|max_eval|least_steps|{'|'.join(OWN)})"
 )
@@ -133,7 +135,7 @@ _PAIRS = (_filters, "pairs of a width and a number of filters, such as [[3,64]]"
 # In this order, the first rule that an option breaks is the error.
 _RULES: Rules = (
     (_name, "a name", ("suite.name", "task.training.schedule.name")),
-    (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions")),
+    (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions", QUICK)),
     (*_POSITIVE, ("lr_scale", "task.training.clip", RATE, TUNED_RATE)),
     (*_SEED, ("seed",)),  # as numpy's
     (*_FOLDER, ("ledger", "data.root", "store.folder", "launcher.logs")),
@@ -206,11 +208,13 @@ def _own_options(config: DictConfig) -> list[str]:
 
 def _check_no_own_data(config: DictConfig) -> None:
     """Raises UserError for options of the user's own data, if the task reads suites."""
-    options = _own_options(config)
+    options = [f"data.{option}" for option in _own_options(config)]
+    if config[QUICK]:
+        options.append(f"{QUICK}=true")
     if options:
         tasks = ", ".join(filter(reads_own_data, choices("task")))
         raise UserError(
-            f"data.{options[0]}: task={config.task.name} reads a suite. "
+            f"{options[0]}: task={config.task.name} reads a suite. "
             f"For data of your own: task={tasks}"
         )
 
