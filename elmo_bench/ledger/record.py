@@ -161,6 +161,17 @@ class Kept(Model):
     bytes: Count  # its size
 
 
+class Refit(Model):
+    """The kept head was trained once more on train and dev, for use.
+
+    The scores are those of the head that was trained on train alone.
+    """
+
+    epochs: Steps  # as many as dev chose; of a floor, the number of its C
+    examples: Count  # of train and dev
+    cpu_seconds: Amount  # processor time, which `cost` lacks
+
+
 class Environment(Model):
     """Where the run happened."""
 
@@ -210,6 +221,8 @@ class Record(Model):
     # of what else decides what is read from them: see runner/finished.py. Left out if a
     # file may have changed meanwhile, and by earlier versions.
     files: dict[str, str] | None = None
+    # What the kept head was trained on besides; left out if it is the one scored.
+    refit: Refit | None = None
     created: Time  # the end of the run
 
     @property

@@ -33,6 +33,8 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     if not learned(record):
         state += ", but the head learned nothing"
+    if record.refit is not None:
+        state += f" and refitted on train and dev ({record.refit.epochs} epochs)"
     main = measure(record.metric, record.scores.test.overall)
     dev = score_of(record, "dev")
     test = score_of(record, "test")

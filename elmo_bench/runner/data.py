@@ -143,7 +143,7 @@ def readings(spec: RunSpec, train: Sequence[Any]) -> int:
 
 
 def steps_of(spec: RunSpec, train: Sequence[Any]) -> int:
-    """About how many training steps a run has; more if long texts make batches small."""
+    """About how many training steps a run has; more if its texts are long."""
     examples = readings(spec, train) * len(train)
     return epochs_of(spec) * ceil(examples / spec.settings["task.training.batch"])
 

@@ -17,6 +17,7 @@ from elmo_bench.base.files import disk_errors, remove_unfinished
 from elmo_bench.base.machine import gpus, peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record_at, record_of
+from elmo_bench.ledger.record import Kept, Refit
 from elmo_bench.runner.finished import Files, Finished, data_files, files_read
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
@@ -26,6 +27,7 @@ from elmo_bench.training.quiet import quiet
 if TYPE_CHECKING:
     from elmo_bench.runner.evaluate import Outcomes
     from elmo_bench.runner.prepare import Prepared
+    from elmo_bench.runner.refit import Refitted
     from elmo_bench.runner.train import Trained
 
 PACKAGES = (
@@ -60,7 +62,9 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     if not setup.overwrite:
         done = Finished(setup.ledger).find(spec, setup, setup.seed)
         if done is not None:
-            return read_record_at(done, metrics=metric_of), True
+            record = read_record_at(done, metrics=metric_of)
+            if is_complete(record, setup):
+                return record, True
     check_here(setup)
     console.print(
         f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False
@@ -74,7 +78,10 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     with ledger.run_lock(paths, spec=held), quiet():
         # It may exist, too, if the process that held the lock has finished it.
         if paths.record.exists() and not setup.overwrite:
-            return _with_files(paths, files), True
+            record = _with_files(paths, files)
+            if is_complete(record, setup):
+                return record, True
+            return _refitted(prepared, paths, record), False
         attempt = attempt or ledger.new_attempt()
         return _trained(prepared, paths, files, attempt=attempt), False
 
@@ -91,6 +98,12 @@ def _prepared(spec: RunSpec, setup: Setup) -> tuple["Prepared", Files | None]:
     return prepared, files_read(spec, setup, encoders, started=started)
 
 
+def is_complete(record: Record, setup: Setup) -> bool:
+    """Whether the record of a run has all that is asked for: with refit=true, a head
+    that was trained on train and dev."""
+    return record.refit is not None or not setup.refit
+
+
 def _with_files(paths: RunPaths, files: Files | None) -> Record:
     """The record that is in the ledger.
 
@@ -105,11 +118,26 @@ def _with_files(paths: RunPaths, files: Files | None) -> Record:
     return record
 
 
+def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
+    """Refit the head of a run that is in the ledger; its record, which says so."""
+    from elmo_bench.runner.refit import refit
+
+    with disk_errors(paths.work):
+        refitted = refit(prepared, record.epochs.best, paths.work)
+        kept = _write_head(prepared, refitted.trained, paths, record.attempt)
+    update = {"kept": Kept(**kept), "refit": Refit(**refitted.about)}
+    record = record.model_copy(update=update)
+    ledger.rewrite_record(paths, record)
+    _remove_rest(prepared, paths)
+    return record
+
+
 def _trained(
     prepared: "Prepared", paths: RunPaths, files: Files | None, *, attempt: str
 ) -> Record:
     """Steps 2 to 4: train, evaluate, record."""
     from elmo_bench.runner.evaluate import evaluate
+    from elmo_bench.runner.refit import refit
     from elmo_bench.runner.train import train
     from elmo_bench.training.loggers import open_loggers
 
@@ -126,8 +154,18 @@ def _trained(
     with disk_errors(paths.work), loggers as logs:
         trained = train(prepared, paths.work, logs=logs)
         scores, outcomes = evaluate(prepared, trained, paths.work)
+        refitted = None
+        if setup.refit:
+            refitted = refit(prepared, trained.history.best_epoch, paths.work)
         return record(
-            prepared, trained, scores, outcomes, paths, attempt=attempt, files=files
+            prepared,
+            trained,
+            scores,
+            outcomes,
+            paths,
+            attempt=attempt,
+            files=files,
+            refitted=refitted,
         )
 
 
@@ -140,10 +178,15 @@ def record(
     *,
     attempt: str,
     files: Files | None,
+    refitted: "Refitted | None" = None,
 ) -> Record:
     """Write the head, the outcomes and the record; then remove what is no longer
-    needed. Returns the record."""
-    head = _write_head(prepared, trained, paths, attempt)
+    needed. Returns the record.
+
+    refitted: the head that is kept in the place of the one that was scored.
+    """
+    kept = trained if refitted is None else refitted.trained
+    head = _write_head(prepared, kept, paths, attempt)
     history, splits = trained.history, prepared.splits
     metric = trained.module.metric
     content: dict[str, Any] = {
@@ -176,6 +219,8 @@ def record(
         content["changes"] = changes
     if files is not None:
         content["files"] = files
+    if refitted is not None:
+        content["refit"] = refitted.about
     written = record_of(content)
     ledger.write_record(paths, written, outcomes)
     _remove_rest(prepared, paths)
@@ -266,12 +311,14 @@ def _remove_rest(prepared: "Prepared", paths: RunPaths) -> None:
     Without predictions=true, also predictions: they are an earlier head's
     (overwrite=true).
     """
-    patterns = ["*.ckpt"]
+    patterns = ["*.ckpt", "refit/*.ckpt"]
     if not prepared.setup.predictions:
         patterns.append("*.predictions.*")
     for pattern in patterns:
         for path in paths.work.glob(pattern):
             path.unlink()
+    with suppress(OSError):  # it was not refitted
+        (paths.work / "refit").rmdir()
 
 
 def check_here(setup: Setup) -> None:

@@ -75,30 +75,16 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
         return trained
     fill(trained, prepared, "train", "dev")
     patience = _patience(training, trained)
-    trainer = pl.Trainer(
-        accelerator=prepared.setup.accelerator,
-        devices=1,
-        precision=prepared.spec.settings["trainer.precision"],
-        max_epochs=epochs,
-        gradient_clip_val=training["clip"],
-        num_sanity_val_steps=0,
-        # The number of batches may differ by epoch (training.data.Batcher).
-        reload_dataloaders_every_n_epochs=1,
-        callbacks=[
-            RandomState(),
-            GpuMemory(),
-            *_averages(training),
-            trained.history,
-            ShowProgress(prepared.title),
-            *patience,
-            Checkpoints(work, trained.history),
-        ],
-        plugins=[AtomicCheckpoints()],
-        logger=list(logs) or False,
-        log_every_n_steps=10,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+    callbacks = [
+        RandomState(),
+        GpuMemory(),
+        *_averages(training),
+        trained.history,
+        ShowProgress(prepared.title),
+        *patience,
+        Checkpoints(work, trained.history),
+    ]
+    trainer = make_trainer(prepared, callbacks, logs=logs)
     trained.trainer = trainer
     states = _resume(trained, work / "last.ckpt", prepared.title) or {}
     past = states.get(trained.history.state_key)
@@ -114,6 +100,33 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     best = read_checkpoint(work / "best.ckpt")
     trained.module.load_state_dict(best["state_dict"])
     return trained
+
+
+def make_trainer(
+    prepared: Prepared,
+    callbacks: Sequence[Callback],
+    *,
+    logs: Sequence[Logger] = (),
+    scored: bool = True,
+) -> pl.Trainer:
+    """Lightning's trainer of a run, with its epochs; scored: on dev, after each."""
+    return pl.Trainer(
+        accelerator=prepared.setup.accelerator,
+        devices=1,
+        precision=prepared.spec.settings["trainer.precision"],
+        max_epochs=epochs_of(prepared.spec),
+        gradient_clip_val=prepared.spec.part("task.training")["clip"],
+        num_sanity_val_steps=0,
+        limit_val_batches=None if scored else 0,
+        # The number of batches may differ by epoch (training.data.Batcher).
+        reload_dataloaders_every_n_epochs=1,
+        callbacks=list(callbacks),
+        plugins=[AtomicCheckpoints()],
+        logger=list(logs) or False,
+        log_every_n_steps=10,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
 
 
 def _patience(training: Mapping[str, Any], trained: Trained) -> list[EarlyStopping]:

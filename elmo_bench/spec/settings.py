@@ -20,6 +20,7 @@ from elmo_bench.spec.task_files import check_head
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 
 QUICK = "quick"  # a fifth of the steps
+REFIT = "refit"  # keep a head that was trained on train and dev
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 # The static vectors, or those whose width learned words have.
 VECTORS = "encoder.vectors"
@@ -135,7 +136,8 @@ _PAIRS = (_filters, "pairs of a width and a number of filters, such as [[3,64]]"
 # In this order, the first rule that an option breaks is the error.
 _RULES: Rules = (
     (_name, "a name", ("suite.name", "task.training.schedule.name")),
-    (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions", QUICK)),
+    (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions")),
+    (*_SWITCH, (QUICK, REFIT)),
     (*_POSITIVE, ("lr_scale", "task.training.clip", RATE, TUNED_RATE)),
     (*_SEED, ("seed",)),  # as numpy's
     (*_FOLDER, ("ledger", "data.root", "store.folder", "launcher.logs")),
@@ -178,6 +180,7 @@ def check_run(config: DictConfig) -> None:
         _check_own_data(config)
     else:
         _check_no_own_data(config)
+    _check_refit(config)
     check_head(config)
     _check_ledger(Path(config.ledger))
     words = config.encoder.words
@@ -209,8 +212,7 @@ def _own_options(config: DictConfig) -> list[str]:
 def _check_no_own_data(config: DictConfig) -> None:
     """Raises UserError for options of the user's own data, if the task reads suites."""
     options = [f"data.{option}" for option in _own_options(config)]
-    if config[QUICK]:
-        options.append(f"{QUICK}=true")
+    options += [f"{option}=true" for option in (QUICK, REFIT) if config[option]]
     if options:
         tasks = ", ".join(filter(reads_own_data, choices("task")))
         raise UserError(
@@ -253,6 +255,19 @@ def _check_own_data(config: DictConfig) -> None:
         raise UserError(
             f"suite {suite}: the name of a suite, not of data of your own. "
             "Add suite.name=NAME."
+        )
+
+
+def _check_refit(config: DictConfig) -> None:
+    """Raises UserError for a training that asks dev again after each epoch."""
+    training = config.task.training
+    schedule = training.get("schedule") or {}
+    asks_dev = schedule.get("name") == "plateau"
+    if config[REFIT] and (asks_dev or training.get("ema")):
+        what = "schedule.name=plateau" if asks_dev else "ema"
+        raise UserError(
+            f"{REFIT}=true: not with task.training.{what}, which needs a dev split. "
+            "Leave out one of them."
         )
 
 
