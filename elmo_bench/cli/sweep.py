@@ -4,7 +4,7 @@ It makes every combination of the options' values.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import RunPaths, read_record_at
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.endings import already, outcome
+from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.first_look import read_own_data
-from elmo_bench.runner.plan import Plan, plan
+from elmo_bench.runner.plan import Plan, PlannedRun, plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
@@ -68,9 +69,9 @@ def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
     as_row: after each task, also print where its encoders are among published ones.
     """
     states = _states(planned)
-    print(_start(planned, states), flush=True)
     # A mistake in the user's data is one message now, and not one for each run.
-    read_own_data(state.run for state in states if state.state != "done")
+    sizes = read_own_data(state.run for state in states if state.state != "done")
+    print(_start(planned, states, sizes), flush=True)
     with progress("sweep", len(planned.runs)) as meter:
         for ended in run_sweep(planned, entry, meter):
             result = _checked(ended, planned.ledger)
@@ -101,7 +102,9 @@ def _states(planned: Plan) -> list[RunState]:
     return states
 
 
-def _start(planned: Plan, states: Sequence[RunState]) -> str:
+def _start(
+    planned: Plan, states: Sequence[RunState], sizes: Mapping[PlannedRun, Amounts]
+) -> str:
     """How many runs there are, how many are done, and how long the others take."""
     todo = sum(state.state != "done" for state in states)
     line = f"{len(states)} runs, {len(states) - todo} of them done"
@@ -112,7 +115,7 @@ def _start(planned: Plan, states: Sequence[RunState]) -> str:
         return line
     workers = min(todo, planned.workers or 1)
     ledger = LedgerState(planned.ledger)
-    return f"{line}; {time_left(states, ledger, workers)}"
+    return f"{line}; {time_left(states, ledger, workers, sizes)}"
 
 
 def _checked(result: RunState, ledger: Path) -> RunState:

@@ -5,7 +5,6 @@ import hashlib
 import json
 import random
 from collections.abc import Collection, Iterable, Sequence
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files
-from elmo_bench.spec.budget import EPOCHS, LEAST, epochs_of, least_steps_of
+from elmo_bench.spec.budget import EPOCHS, LEAST, epochs_of, steps_of
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -123,37 +122,12 @@ def training_fraction(
     return [train[number] for number in sorted(chosen[:limit])]
 
 
-def readings(spec: RunSpec, train: Sequence[Any]) -> int:
-    """How often an epoch reads its training examples.
-
-    Usually once. With task.training.least_steps, so often that all epochs together have
-    these steps. With data.least_steps, so often that an epoch on a fraction has these
-    steps, or as many as one on the whole split.
-    """
-    settings = spec.settings
-    least = least_steps_of(spec)
-    if least is not None:
-        in_all_epochs = epochs_of(spec) * len(train)
-        return max(1, ceil(least * settings["task.training.batch"] / in_all_epochs))
-    least = settings.get("data.least_steps")
-    if least is None:
-        return 1
-    whole = max(1, round(1 / settings["data.train_fraction"]))
-    return min(ceil(least * settings["task.training.batch"] / len(train)), whole)
-
-
-def steps_of(spec: RunSpec, train: Sequence[Any]) -> int:
-    """About how many training steps a run has; more if its texts are long."""
-    examples = readings(spec, train) * len(train)
-    return epochs_of(spec) * ceil(examples / spec.settings["task.training.batch"])
-
-
 def note_quick(spec: RunSpec, train: Sequence[Any]) -> None:
     """Note that a run has a fifth of the steps."""
     if spec.settings.get(QUICK) and spec.head != FLOOR:
         note(
             f"quick=true: {epochs_of(spec)} epochs, about "
-            f"{steps_of(spec, train):,} steps, a fifth of the usual ones. "
+            f"{steps_of(spec, len(train)):,} steps, a fifth of the usual ones. "
             "Compared with quick runs alone, and never tested"
         )
 
@@ -167,7 +141,7 @@ def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
         return
     if isinstance(spec.settings.get(EPOCHS), int):
         note(
-            f"epochs: {epochs_of(spec):,}, about {steps_of(spec, train):,} steps, "
+            f"epochs: {epochs_of(spec):,}, about {steps_of(spec, len(train)):,} steps, "
             f"which {LEAST} does not raise to {usual:,}"
         )
 

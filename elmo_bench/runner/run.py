@@ -6,7 +6,6 @@ A finished run and a wrong option end before torch is imported.
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
@@ -14,14 +13,17 @@ from omegaconf import DictConfig
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors, remove_unfinished
-from elmo_bench.base.machine import gpus, peak_memory
+from elmo_bench.base.machine import peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record_at, record_of
 from elmo_bench.ledger.record import Kept, Refit
+from elmo_bench.runner.estimate import say_how_long
 from elmo_bench.runner.finished import Files, Finished, data_files, files_read
+from elmo_bench.runner.here import check_here
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
 from elmo_bench.spec.settings import check_run
+from elmo_bench.spec.task_files import reads_own_data
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     )
     prepared, files = _prepared(spec, setup)
     spec = prepared.spec
+    if reads_own_data(spec.task) and setup.device == "cpu":
+        say_how_long(prepared.title, spec, prepared.splits)
     paths = RunPaths(
         setup.ledger, spec.suite, spec.task, spec.encoder, spec.hash, setup.seed
     )
@@ -319,29 +323,3 @@ def _remove_rest(prepared: "Prepared", paths: RunPaths) -> None:
             path.unlink()
     with suppress(OSError):  # it was not refitted
         (paths.work / "refit").rmdir()
-
-
-def check_here(setup: Setup) -> None:
-    """Raise UserError for what this machine lacks, as far as that shows without
-    torch."""
-    if "cuda" in (setup.device, setup.accelerator) or setup.accelerator == "gpu":
-        if not gpus():
-            raise UserError("trainer=gpu: no NVIDIA GPU here. Use trainer=cpu.")
-        if setup.device != "cuda":
-            raise UserError(
-                "trainer.accelerator: a GPU for the head, but not for the encoder. "
-                "Use trainer=gpu."
-            )
-    if any(options.get("kind") == "hf" for options in setup.encoders.values()):
-        _check_package("encoder=hf", "transformers")
-    if "tensorboard" in str(setup.logger.get("name")):
-        _check_package("logger=tensorboard", "tensorboard")
-
-
-def _check_package(option: str, package: str) -> None:
-    if find_spec(package) is None:
-        _, _, extra = option.partition("=")
-        raise UserError(
-            f"{option}: {package} is not installed. "
-            f"Run pip install 'elmo-bench[{extra}]'."
-        )

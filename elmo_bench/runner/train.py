@@ -17,7 +17,7 @@ from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuning import Source
-from elmo_bench.runner.data import readings, words_of
+from elmo_bench.runner.data import words_of
 from elmo_bench.runner.floors import vocabulary_of
 from elmo_bench.runner.prepare import (
     Lexicon,
@@ -27,7 +27,7 @@ from elmo_bench.runner.prepare import (
     build_stores,
     lexicon_of,
 )
-from elmo_bench.spec.budget import epochs_of
+from elmo_bench.spec.budget import epochs_of, readings
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNED_RATE
@@ -238,7 +238,7 @@ def build(prepared: Prepared) -> Trained:
         batch=training["batch"],
         tokens=training["tokens"],
         seed=setup.seed,
-        readings=readings(spec, splits["train"]),
+        readings=readings(spec, len(splits["train"])),
     )
     history = History(whole, prepared.code)
     return Trained(module, loaders, stores, vocabulary, lexicon, history)

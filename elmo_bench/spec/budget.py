@@ -28,6 +28,31 @@ def least_steps_of(spec: Any) -> int | None:
     return None if steps is None else _part(spec, steps)
 
 
+def readings(spec: Any, examples: int) -> int:
+    """How often an epoch reads its training examples.
+
+    Usually once. With task.training.least_steps, so often that all epochs together have
+    these steps. With data.least_steps, so often that an epoch on a fraction has these
+    steps, or as many as one on the whole split.
+    """
+    settings = spec.settings
+    least = least_steps_of(spec)
+    if least is not None:
+        in_all_epochs = epochs_of(spec) * examples
+        return max(1, ceil(least * settings["task.training.batch"] / in_all_epochs))
+    least = settings.get("data.least_steps")
+    if least is None:
+        return 1
+    whole = max(1, round(1 / settings["data.train_fraction"]))
+    return min(ceil(least * settings["task.training.batch"] / examples), whole)
+
+
+def steps_of(spec: Any, examples: int) -> int:
+    """About how many training steps a run has; more if its texts are long."""
+    of_epoch = readings(spec, examples) * examples
+    return epochs_of(spec) * ceil(of_epoch / spec.settings["task.training.batch"])
+
+
 def _part(spec: Any, whole: int) -> int:
     is_quick = spec.settings.get(QUICK) and head_of(spec.task, spec.settings) != FLOOR
     return ceil(whole / FIFTH) if is_quick else whole

@@ -312,11 +312,9 @@ class GpuMemory(Callback):
 
 
 class ShowProgress(Callback):
-    """Shows a bar over the steps of all epochs.
+    """Shows a bar over the steps of all epochs (None: all of the trainer's).
 
     And after each epoch a line with training loss and, if it is scored, the dev score.
-
-    epochs: how many there are; None: all of the trainer's.
     """
 
     def __init__(self, title: str, *, epochs: int | None = None, scored: bool = True):
@@ -340,8 +338,7 @@ class ShowProgress(Callback):
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         dev = ""
         if self.scored:
-            name = module.metric.main
-            overall = module.scores["overall"]
+            name, overall = module.metric.main, module.scores["overall"]
             dev = f"dev {measure(name, overall)} {overall[name]:.2f}  "
         self.meter.say(
             f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{self.epochs}  "

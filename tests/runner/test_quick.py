@@ -8,8 +8,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.frame import runs, systems
-from elmo_bench.runner.data import readings
-from elmo_bench.spec.budget import converged, epochs_of, least_steps_of
+from elmo_bench.spec.budget import converged, epochs_of, least_steps_of, readings
 from elmo_bench.spec.describe import command_of
 from elmo_bench.spec.run_spec import RunSpec, described
 from tests.runs import OWN, VECTORS
@@ -38,7 +37,7 @@ def test_a_quick_run_has_a_fifth_of_the_epochs_and_of_the_least_steps(options, e
 @pytest.mark.parametrize("examples", [100, 1280, 4000])
 def test_all_epochs_of_a_quick_run_have_its_least_steps(examples):
     spec, _ = described(*FILE, "quick=true")
-    batches = epochs_of(spec) * readings(spec, [None] * examples) * examples / 32
+    batches = epochs_of(spec) * readings(spec, examples) * examples / 32
     assert 300 <= batches < 300 + 2 * examples / 32
 
 
