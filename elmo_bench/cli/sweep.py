@@ -12,8 +12,9 @@ from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
+from elmo_bench.cli.report import write_page
 from elmo_bench.cli.status import time_left
-from elmo_bench.ledger import RunPaths, read_record_at
+from elmo_bench.ledger import Record, RunPaths, read_record_at
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.endings import already, outcome
 from elmo_bench.runner.estimate import Amounts
@@ -22,7 +23,7 @@ from elmo_bench.runner.plan import Plan, PlannedRun, plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.task_files import FLOOR
+from elmo_bench.spec.task_files import FLOOR, reads_own_data
 
 
 def main(arguments: list[str]) -> int:
@@ -47,8 +48,19 @@ def main(arguments: list[str]) -> int:
     records = [result.record for result in results if result.record is not None]
     for table in overviews(records, planned.ledger):
         print(f"\n{table}")
+    for suite in _own_suites(records):
+        print(f"\nthe page, to open in a browser: {write_page(planned.ledger, suite)}")
     missing = len(planned.runs) - len(results)
     return _report(results, missing=missing, interrupted=interrupted)
+
+
+def _own_suites(records: Sequence[Record]) -> list[str]:
+    """The data sets of the user's own, in order."""
+    suites = {}
+    for record in records:
+        if reads_own_data(record.spec.task):
+            suites[record.spec.suite] = None
+    return list(suites)
 
 
 def _options(arguments: list[str]) -> list[str]:

@@ -172,6 +172,16 @@ class Refit(Model):
     cpu_seconds: Amount  # processor time, which `cost` lacks
 
 
+class Serving(Model):
+    """What it takes to use the head, on data of the user's own."""
+
+    # Of the files of the frozen encoder and of the static vectors; `kept` has the head.
+    frozen_bytes: Count
+    # Processor milliseconds to encode and predict an example of test, in batches; left
+    # out on a GPU.
+    text_ms: Amount | None = None
+
+
 class Environment(Model):
     """Where the run happened."""
 
@@ -221,6 +231,8 @@ class Record(Model):
     # of what else decides what is read from them: see runner/finished.py. Left out if a
     # file may have changed meanwhile, and by earlier versions.
     files: dict[str, str] | None = None
+    # On data of the user's own; left out by earlier versions.
+    serving: Serving | None = None
     # What the kept head was trained on besides; left out if it is the one scored.
     refit: Refit | None = None
     created: Time  # the end of the run

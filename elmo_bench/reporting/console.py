@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.ledger import Record
+from elmo_bench.reporting.endings import next_lines
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
     UNCHECKED,
+    short,
     why_dagger,
 )
 from elmo_bench.reporting.rows import rows_of
@@ -75,12 +77,24 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
 
 def _advice(frame: Any, systems: Any) -> Iterator[str]:
     """Which system to use, for each data set of a suite."""
-    from elmo_bench.reporting.advice import advice
+    from elmo_bench.reporting.advice import advice, to_use
     from elmo_bench.reporting.comparisons import compare
     from elmo_bench.reporting.pairs import all_pairs
 
     for _, group in systems.groupby("basis", sort=False):
-        yield from advice(group, compare(frame, all_pairs(group, "run_label")))
+        comparisons = compare(frame, all_pairs(group, "run_label"))
+        yield from advice(group, comparisons)
+        chosen = to_use(group, comparisons)
+        if chosen is not None:
+            yield "\n".join(next_lines(_to_use(chosen)))
+
+
+def _to_use(system: Any) -> Iterator[tuple[list[str], str]]:
+    """Commands that use a system, and what each is for."""
+    record = str(system.paths.record)
+    predict = ["predict", record, "new.csv", "out.csv"]
+    yield predict, f"what {system.run_label} says of texts of a new file"
+    yield ["export", record, "my-head"], "a folder that moves to another machine"
 
 
 def _label(
@@ -99,12 +113,17 @@ def _scores(rows: Sequence[Any], labels: Sequence[str]) -> str:
 
     lines: dict[str, dict[str, str]] = {}
     for row, label in zip(rows, labels, strict=True):
-        figures = [(row.measure, summary(row, "test"))]
+        figures: list[tuple[str, Any]] = [(row.measure, summary(row, "test"))]
         if not any(map(isnan, row.macro_f1_scores)):
             figures.append(("macro-F1", summarise(row.macro_f1_scores)))
+        if not isnan(row.ship_mib):
+            figures.append(("MiB to ship", short(row.ship_mib)))
+        if not isnan(row.text_ms):
+            figures.append(("ms a text", short(row.text_ms)))
         for name, score in figures:
             cells = lines.setdefault(f"{row.task} ({name})", {})
-            cells[label] = f"{score} {row.mark}".strip()
+            mark = "" if isinstance(score, str) else row.mark
+            cells[label] = f"{score} {mark}".strip()
     columns = list(dict.fromkeys(labels))
     body = [
         [line, *(cells.get(label, "-") for label in columns)]

@@ -110,6 +110,11 @@ def _amount(option: str, value: str) -> str:
     return f"at least {value} steps an epoch"
 
 
+def short(figure: float) -> str:
+    """Two digits of a small figure, and a large one in whole numbers."""
+    return f"{figure:.2g}" if figure < 10 else f"{figure:,.0f}"
+
+
 def percent(share: float) -> str:
     """Two digits are enough: 0.1 % to 100 %."""
     return f"{100 * share:.3g} %" if share >= 0.1 else f"{100 * share:.2g} %"

@@ -223,6 +223,8 @@ def record(
         content["changes"] = changes
     if files is not None:
         content["files"] = files
+    if reads_own_data(prepared.spec.task):
+        content["serving"] = _serving(prepared, trained)
     if refitted is not None:
         content["refit"] = refitted.about
     written = record_of(content)
@@ -307,6 +309,17 @@ def _cost(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
     cost["tokens_per_second"] = round(history.tokens / max(train_seconds, 1e-9), 1)
     cost["peak_memory_mib"] = round(peak / 2**20, 1)
     return cost
+
+
+def _serving(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
+    from elmo_bench.runner.serving import frozen_bytes, text_ms
+
+    serving: dict[str, Any] = {
+        "frozen_bytes": frozen_bytes(prepared.spec, prepared.setup)
+    }
+    if prepared.setup.device == "cpu":
+        serving["text_ms"] = round(text_ms(prepared, trained), 3)
+    return serving
 
 
 def _remove_rest(prepared: "Prepared", paths: RunPaths) -> None:
