@@ -12,6 +12,8 @@ from elmo_bench.reporting.names import short
 from tests.reporting.test_advice import BEHIND_FLOOR, NOT_SHOWN, OVER_FLOOR, lines_of_tests, systems
 from tests.runs import OWN, VECTORS
 
+COMPARE = ["compare", "tfidf", "--encoder", "glove", "encoder.vectors=vectors.safetensors", "head=linear"]
+
 
 def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_the_page(tmp_path, capsys):
     ledger = tmp_path / "runs"
@@ -30,7 +32,7 @@ def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_th
     assert by_encoder["glove"].serving.frozen_bytes == VECTORS.stat().st_size
     assert by_encoder["none"].serving.frozen_bytes == 0
     assert all(record.serving.text_ms > 0 for record in by_encoder.values())
-    assert main(["compare", "tfidf", "--encoder", "glove", "head=linear", "--ledger", str(ledger)]) == 0
+    assert main([*COMPARE, "--ledger", str(ledger)]) == 0
     assert "MiB to ship" in capsys.readouterr().out
 
 
