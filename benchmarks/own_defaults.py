@@ -251,8 +251,10 @@ def table(found: Scores, minutes: dict[tuple[str, str], list[float]]) -> list[st
             gains = []
             for other in (FLOOR, DEFAULT):
                 gain = difference(by_fold, found.get((name, other), {}))
-                known = gain is not None and setting not in (FLOOR, other)
-                gains.append(f"{gain[0]:+.2f} ± {gain[1]:.2f}" if known else "")
+                if gain is None or setting in (FLOOR, other):
+                    gains.append("")
+                else:
+                    gains.append(f"{gain[0]:+.2f} ± {gain[1]:.2f}")
             score = f"{fmean(by_fold.values()):.2f} ± {stdev(by_fold.values()):.2f}"
             took = fmean(minutes[name, setting])
             lines.append(f"| {name} | {setting} | {len(by_fold)} | {score} | {gains[0]} | {gains[1]} | {took:.1f} |")

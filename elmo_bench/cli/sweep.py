@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 def _own_suites(records: Sequence[Record]) -> list[str]:
     """The data sets of the user's own, in order."""
-    suites = {}
+    suites: dict[str, None] = {}
     for record in records:
         if reads_own_data(record.spec.task):
             suites[record.spec.suite] = None

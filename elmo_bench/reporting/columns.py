@@ -172,8 +172,9 @@ def _ship_mib(record: Record) -> float:
 
 
 def _text_ms(record: Record) -> float:
-    milliseconds = record.serving and record.serving.text_ms
-    return nan if milliseconds is None else milliseconds
+    if record.serving is None or record.serving.text_ms is None:
+        return nan
+    return record.serving.text_ms
 
 
 def fraction_of(spec: RunSpec) -> dict[str, str]:
