@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.endings import next_lines
+from elmo_bench.reporting.endings import next_lines, use_commands
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
@@ -86,15 +86,8 @@ def _advice(frame: Any, systems: Any) -> Iterator[str]:
         yield from advice(group, comparisons)
         chosen = to_use(group, comparisons)
         if chosen is not None:
-            yield "\n".join(next_lines(_to_use(chosen)))
-
-
-def _to_use(system: Any) -> Iterator[tuple[list[str], str]]:
-    """Commands that use a system, and what each is for."""
-    record = str(system.paths.record)
-    predict = ["predict", record, "new.csv", "out.csv"]
-    yield predict, f"what {system.run_label} says of texts of a new file"
-    yield ["export", record, "my-head"], "a folder that moves to another machine"
+            commands = use_commands(chosen.paths.record, chosen.run_label)
+            yield "\n".join(next_lines(commands))
 
 
 def _label(

@@ -17,7 +17,7 @@ from elmo_bench.spec.budget import epochs_of, learned
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import QUICK
+from elmo_bench.spec.settings import QUICK, REFIT
 from elmo_bench.spec.sweeps import LEDGER
 from elmo_bench.spec.task_files import FLOOR, floor_of
 
@@ -88,11 +88,21 @@ def ending(
         gain = f"{score - least:+.2f} (a single seed; no test)"
         yield f"gain over the floor {floor.spec.encoder}, {least:.2f}: {gain}"
     commands: list[_Next] = []
-    if is_default:
+    if record.refit is not None:
+        commands = use_commands(RunPaths.of(ledger, record).record, "this head")
+    elif is_default:
         commands = _next(record, row, base, ledger, options)
     elif row is not None and _usual_epochs(record) > record.epochs.run:
         commands = _whole_run(record, ledger)
     yield from next_lines(commands or [_report(ledger)])
+
+
+def use_commands(record: Path, name: str) -> list[_Next]:
+    """The commands that use a trained head, on data of the user's own."""
+    return [
+        (["predict", str(record), "new.csv", "out.csv"], f"a new file, by {name}"),
+        (["export", str(record), "my-head"], "a folder that moves elsewhere"),
+    ]
 
 
 def _best(record: Record) -> str:
@@ -215,7 +225,7 @@ def _shared_options(options: Sequence[str]) -> list[str]:
     shared = []
     for option in options:
         group = option.partition("=")[0].partition(".")[0]
-        if group not in ("encoder", "seed", "overwrite", QUICK):
+        if group not in ("encoder", "seed", "overwrite", QUICK, REFIT):
             shared.append(option)
     return shared
 

@@ -1,6 +1,7 @@
 """refit=true: the kept head is trained on train and dev, for use; scores, hash and outcomes stay."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -107,7 +108,9 @@ def test_refit_changes_no_hash_and_the_run_export_and_sweep_say_it(tmp_path, cap
     assert refitted == usual and setup.refit
     options = again_options(tmp_path / "runs")
     assert main(["run", *options]) == 0
-    assert "done and refitted on train and dev (" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "done and refitted on train and dev (" in said
+    assert re.search(r"next:\n  elmo-bench predict \S+/seed0\.json new\.csv out\.csv +# a new file", said)
     [path] = [path for path in tmp_path.rglob("seed0.json") if "none" in path.parts]
     assert json.loads(path.read_text())["refit"]["examples"] == 70
     assert main(["export", str(path), str(tmp_path / "head")]) == 0
