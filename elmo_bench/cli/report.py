@@ -54,7 +54,7 @@ def write_page(ledger: Path, suite: str) -> Path:
 
     It is beside the ledger, in a folder of its name.
     """
-    out = report_folder(ledger) / suite
+    out = report_folder(ledger) / "pages" / suite
     options = _parse(["--ledger", str(ledger), "--suite", suite, "--out", str(out)])
     from elmo_bench.reporting.frame import runs
     from elmo_bench.reporting.leaderboard import leaderboard

@@ -27,7 +27,7 @@ def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_th
     assert Path(record).is_file()
     [page] = re.findall(r"the page, to open in a browser: (\S+)", said)
     text = Path(page).read_text(encoding="utf-8")
-    assert Path(page) == tmp_path / "runs-report/snli_1.0_dev/index.html" and "linear" in text
+    assert Path(page) == tmp_path / "runs-report/pages/snli_1.0_dev/index.html" and "linear" in text
     by_encoder = {record.spec.encoder: record for record in read_all(ledger).records}
     assert by_encoder["glove"].serving.frozen_bytes == VECTORS.stat().st_size
     assert by_encoder["none"].serving.frozen_bytes == 0
