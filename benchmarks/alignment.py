@@ -62,7 +62,7 @@ def untrained(spec: RunSpec, seed: int, root: Path | None) -> Trained:
     config = compose("config", [*options, "trainer.threads=1"])
     prepared = prepare(spec, Setup.of(config))
     trained = build(prepared)
-    fill(trained, prepared, "dev")
+    fill(trained, prepared, ["dev"])
     return trained
 
 

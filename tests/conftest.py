@@ -1,5 +1,6 @@
 """What tests of several parts share."""
 
+import functools
 import gc
 import os
 import runpy
@@ -15,6 +16,7 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays: garbage collection need not look at it again, which takes 5 % of the time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)  # instead of 700 new objects
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -55,6 +57,16 @@ def small_data():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ELMO_BENCH_DATA", str(CUTS))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interpolations_parsed_once():
+    """Parsing `${...}` again takes a third of the time of composing a config; thousands are composed here."""
+    import omegaconf.base
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(omegaconf.base, "parse", functools.cache(omegaconf.base.parse))
         yield
 
 
@@ -161,6 +173,19 @@ def store_record(tmp_path):
     from tests.ledger.records import store_record
 
     return lambda **changes: store_record(tmp_path / "runs", **changes)
+
+
+@pytest.fixture
+def fake_children(monkeypatch, tmp_path):
+    """Children of tests/runner/fake_child.py instead of runs, in `tmp_path`; gives the ledger."""
+    from elmo_bench.runner import launchers, sweep
+    from tests.runner import fake_child
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(launchers, "_child", fake_child.child)
+    monkeypatch.setattr(launchers, "PRELOAD", ["tests.runner.fake_child"])
+    monkeypatch.setattr(sweep, "VISIBLE", 0.5)
+    return tmp_path / "runs"
 
 
 @pytest.fixture

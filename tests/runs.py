@@ -92,8 +92,12 @@ def first_ones(cases: Iterable[Any], count: int) -> list[Any]:
 
 
 def forget_configs() -> None:
-    """Read every yaml again: configs are remembered by their names, whatever folders are included."""
+    """Look up every yaml again: configs are remembered by their names, whatever folders are included.
+
+    What a yaml with the same bytes holds stays in memory.
+    """
+    of_content = (conf_files._read_once, conf_files._parsed_once)
     for module in (config, conf_files, describe, run_spec):
         for member in vars(module).values():
-            if hasattr(member, "cache_clear"):
+            if hasattr(member, "cache_clear") and member not in of_content:
                 member.cache_clear()

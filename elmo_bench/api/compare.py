@@ -8,8 +8,7 @@ import pandas as pd
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import include_given
-from elmo_bench.ledger import Record, RunPaths, read_record, read_record_at
-from elmo_bench.ledger.paths import LEVELS
+from elmo_bench.ledger import Record, RunPaths, read_record_at
 from elmo_bench.reporting.comparisons import compare as tested
 from elmo_bench.reporting.frame import runs_at, shown, systems
 from elmo_bench.reporting.pairs import pairs_of
@@ -87,16 +86,15 @@ def _runs(frame: pd.DataFrame) -> pd.DataFrame:
         raise UserError("the frame has no rows. Give rows of results() or sweep().")
     found: dict[tuple[str, int], tuple[RunPaths, Record]] = {}
     for name in frame.record:
-        path = Path(name)
-        record = read_record(path)
-        paths = RunPaths.of(path.parents[LEVELS], record)
-        run = record.hash, record.seed
-        if run in found and found[run][0] != paths:
+        paths = RunPaths.at(Path(name))
+        run = paths.hash, paths.seed
+        if run not in found:
+            found[run] = paths, read_record_at(paths, metrics=metric_of)
+        elif found[run][0] != paths:
             raise UserError(
-                f"{path}: the frame has the same run of {found[run][0].ledger}. "
-                "Give one of them."
+                f"{paths.record}: the frame has the same run of "
+                f"{found[run][0].ledger}. Give one of them."
             )
-        found[run] = paths, read_record_at(paths, metrics=metric_of)
     return runs_at(found.values())
 
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.include import include_given
 from elmo_bench.base.machine import wait_asleep
-from elmo_bench.base.progress import progress
+from elmo_bench.base.progress import console, progress
 from elmo_bench.cli.entry import entry
 from elmo_bench.ledger import Record, RunPaths
-from elmo_bench.reporting.endings import outcome
+from elmo_bench.reporting.endings import gain_over_floor, outcome
 from elmo_bench.reporting.results import results
 from elmo_bench.runner.first_look import check_own_files, read_own_data
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.run import run as run_one
-from elmo_bench.runner.states import RunState
+from elmo_bench.runner.run import run_floor
+from elmo_bench.runner.states import RunState, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.config import compose
 
@@ -32,6 +33,9 @@ HELD = (
 def run(*options: str) -> Record:
     """Make one run and return its record; a finished run is read from the ledger.
 
+    On data of your own its floor is made too, as the command does, and a line says
+    what the run gains over it.
+
     options: as of `elmo-bench run`, a text each: `run("task=ner", "encoder=elmo")`.
 
     The record is a pydantic model: `record.scores.test.overall["f1"]`. An interrupted
@@ -44,6 +48,9 @@ def run(*options: str) -> Record:
     config = compose("config", options)
     check_own_files(config)
     record, _ = run_one(config)
+    floor = run_floor(config, options)
+    if floor is not None:
+        console.print(gain_over_floor(record, floor), highlight=False)
     return record
 
 
@@ -62,7 +69,7 @@ def sweep(*options: str) -> "pd.DataFrame":
     """
     _begin("sweep", options)
     planned = plan(options)
-    read_own_data(planned.runs)
+    read_own_data(not_done(states_of(planned)))
     ended = _carry_out(planned)
     _check(ended)
     return _rows(planned, ended)
@@ -98,9 +105,10 @@ def _carry_out(planned: Plan) -> list[RunState]:
 
 
 def _outcome(state: RunState, ledger: Path) -> str:
-    if state.record is None:
-        return state.state
-    return outcome(ledger, state.record, state.state)
+    """What a line says of a run that ended: its scores, or why it has none."""
+    if state.record is not None:
+        return outcome(ledger, state.record, state.state)
+    return f"{state.state} ({plain(state.note)})" if state.note else state.state
 
 
 def _check(ended: Sequence[RunState]) -> None:

@@ -41,8 +41,13 @@ class Predictor:
     def probabilities(self, texts: Sequence[Any]) -> "pd.DataFrame":
         """A row for each text, with the probability of each label in its column.
 
-        Rows of empty texts are missing numbers. Raises UserError for a task without
-        probabilities: `classification` and `pairs` have them.
+        Rows of empty texts are missing numbers. For `tagging` a row for each token; its
+        index is the number of the text, the place in it, and the token. A tag's
+        probability is that of all sequences of tags that have it there, so that the
+        most probable tags need not be the sequence that `predict` returns.
+
+        Raises UserError for a task without probabilities: the tasks on data of your own
+        have them.
         """
         import pandas as pd
 
@@ -52,7 +57,9 @@ class Predictor:
         examples = self._examples(texts)
         with quiet():
             found = self._head.probabilities(examples)
-        return pd.DataFrame([answer or {} for answer in found], dtype=float)
+        if any(isinstance(shares, list) for shares in found):
+            return _of_tokens(examples, found)
+        return pd.DataFrame([shares or {} for shares in found], dtype=float)
 
     def _examples(self, texts: Sequence[Any]) -> list[Any]:
         of_texts = getattr(self._head.data, "of_texts", None)
@@ -63,6 +70,21 @@ class Predictor:
             )
         examples: list[Any] = of_texts(texts)
         return examples
+
+
+def _of_tokens(examples: Sequence[Any], found: Sequence[Any]) -> "pd.DataFrame":
+    """A row for each token; no row of a text without tokens."""
+    import pandas as pd
+
+    rows = []
+    index = []
+    for number, (example, tokens) in enumerate(zip(examples, found, strict=True)):
+        for place, shares in enumerate(tokens or ()):
+            rows.append(shares)
+            index.append((number, place, example.tokens[place]))
+    names = ["text", "place", "token"]
+    labels = pd.MultiIndex.from_tuples(index, names=names)
+    return pd.DataFrame(rows, index=labels, dtype=float)
 
 
 def load(

@@ -76,8 +76,12 @@ def read_lines(
                     )
                 encoding = "utf-8-sig" if number == 1 else "utf-8"
                 text = raw.decode(encoding).rstrip("\r\n")
-                if number == 1 and not crlf:
-                    _check_ends(path, raw, text)
+                is_whole = number == 1 and not raw.endswith(b"\n")
+                if is_whole and "\r" in text and not crlf:
+                    raise UserError(
+                        f"{path}: its lines end in CR alone. "
+                        "Convert them: tr '\\r' '\\n'"
+                    )
                 yield number, text
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
@@ -91,14 +95,6 @@ def read_lines(
     except OSError as error:
         why = error.strerror or error
         raise UserError(f"{path}: cannot be read ({why})") from None
-
-
-def _check_ends(path: Path, raw: bytes, text: str) -> None:
-    """Raises UserError for a first line that is the whole file, with CR in it."""
-    if "\r" in text and not raw.endswith(b"\n"):
-        raise UserError(
-            f"{path}: its lines end in CR alone. Convert them: tr '\\r' '\\n'"
-        )
 
 
 def _not_utf8(

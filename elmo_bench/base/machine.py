@@ -57,13 +57,13 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def free_cores(seconds: float = 0.3) -> int:
+def free_cores() -> int:
     """How many of `cores()` other processes leave idle; at least 1.
 
-    Measured over so many seconds.
+    Measured over 0.3 seconds.
     """
     before = _idle()
-    time.sleep(seconds)
+    time.sleep(0.3)
     after = _idle()
     if not after:
         return max(1, cores())

@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from elmo_bench.base.errors import plain
+from elmo_bench.base.notebook import NotebookLine, in_notebook
 
 LINE_EVERY = 30.0  # seconds between lines without a terminal
 MINUTE = 60.0  # seconds between lines about what runs at once
+CHANGE_EVERY = 1.0  # seconds between changes of the line of a notebook
 
 
 class _Console(Console):
@@ -22,8 +24,13 @@ class _Console(Console):
         return super().render_str(plain(text, "\n\t"), **options)
 
 
-# markup: a text from a file may have [brackets] that are no style.
-console = _Console(stderr=True, soft_wrap=True, markup=False)
+IN_NOTEBOOK = in_notebook()
+# A notebook has a red background behind standard error. In one, rich would make an
+# output of each line (force_jupyter). markup: a text from a file may have [brackets]
+# that are no style.
+console = _Console(
+    stderr=not IN_NOTEBOOK, force_jupyter=False, soft_wrap=True, markup=False
+)
 
 
 class Meter:
@@ -37,6 +44,7 @@ class Meter:
         self.text = ""
         self.started = self.printed = time.monotonic()
         self.lines: dict[str, bars.TaskID] = {}  # of `show`
+        self.notebook = NotebookLine() if IN_NOTEBOOK else None
         self.id = bar.add_task(title, total=total, completed=done, info="")
         [self.task] = bar.tasks
 
@@ -59,9 +67,25 @@ class Meter:
         if self.tokens:
             info = f"{self.tokens_per_second:,.0f} tokens/s  {info}"
         self.bar.update(self.id, completed=self.steps, info=info)
-        if self.bar.disable and time.monotonic() - self.printed > LINE_EVERY:
-            self.printed = time.monotonic()
+        if self._is_due(LINE_EVERY):
             line = f"{self.title}: step {self._position()}  {info}  {self._time_left()}"
+            self._tell(line)
+
+    def _is_due(self, seconds: float) -> bool:
+        """Whether it is time for a line: there is no bar, and the last one is as old.
+
+        The line of a notebook changes every second.
+        """
+        if self.notebook is not None:
+            seconds = CHANGE_EVERY
+        return self.bar.disable and time.monotonic() - self.printed > seconds
+
+    def _tell(self, line: str) -> None:
+        """Print a line, or change the one of the notebook."""
+        self.printed = time.monotonic()
+        if self.notebook is not None:
+            self.notebook.show(line)
+        else:
             console.print(line, highlight=False)
 
     def _position(self) -> str:
@@ -81,7 +105,8 @@ class Meter:
     def show(self, running: Mapping[str, str]) -> None:
         """Show the jobs that run, {title: the last line of the job}.
 
-        A line for each below the bar; without a bar, a line a minute.
+        A line for each below the bar; without a bar, a line a minute or the line of a
+        notebook.
         """
         if self.bar.disable:
             self._print_running(running)
@@ -95,23 +120,26 @@ class Meter:
                 self.bar.remove_task(self.lines.pop(title))
 
     def _print_running(self, running: Mapping[str, str]) -> None:
-        if not running or time.monotonic() - self.printed <= MINUTE:
-            return
-        self.printed = time.monotonic()
-        jobs = "; ".join(text or title for title, text in running.items())
-        line = f"{self.title}: {self._position()} done; {jobs}"
-        console.print(line, highlight=False)
+        if running and self._is_due(MINUTE):
+            jobs = "; ".join(text or title for title, text in running.items())
+            self._tell(f"{self.title}: {self._position()} done; {jobs}")
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
         self.bar.console.print(line, highlight=False)
+
+    def close(self) -> None:
+        """Leave the last position and the time in a notebook that showed others."""
+        if self.notebook is not None and self.notebook.is_shown:
+            took = timedelta(seconds=int(time.monotonic() - self.started))
+            self.notebook.show(f"{self.title}: {self._position()} in {took}")
 
 
 @contextmanager
 def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Meter]:
     """A meter for a job of `total` steps, `done` of them earlier.
 
-    It is shown on standard error until the block ends.
+    It is shown on standard error, or below a cell, until the block ends.
     """
     columns = (
         bars.TextColumn("{task.description}", markup=False),
@@ -121,11 +149,15 @@ def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Me
         bars.TimeElapsedColumn(),
         bars.TimeRemainingColumn(),
     )
-    is_hidden = not sys.stderr.isatty()
+    is_hidden = IN_NOTEBOOK or not sys.stderr.isatty()
     with bars.Progress(
         *columns, console=console, transient=True, disable=is_hidden
     ) as bar:
-        yield Meter(bar, title, total, done)
+        meter = Meter(bar, title, total, done)
+        try:
+            yield meter
+        finally:
+            meter.close()
 
 
 class Clock:

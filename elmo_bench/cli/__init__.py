@@ -9,6 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+# The first command of a visitor, and of one with data; what each does.
+STARTS = {
+    "elmo-bench run task=ner encoder=elmo": "named entities, which ship: four minutes "
+    "of one core",
+    "elmo-bench sweep task=classification data.file=reviews.csv encoder=glove,elmo "
+    "seed=0,1,2": "your own data, and which encoder to use; also task=pairs, tagging",
+}
 GROUPS = {
     "run": {
         "run": "train one task head on one encoder:  run task=ner encoder=elmo",
@@ -30,7 +37,7 @@ GROUPS = {
         "verify": "compare your runs on the paper's data with its figures:  "
         "verify TASK",
         "cost": "measure frozen encoders on this machine:  cost encoder=glove,elmo",
-        "merge": "add the records of another ledger:  merge LEDGER",
+        "merge": "add the records of other ledgers:  merge LEDGER …",
     },
     "data": {
         "fetch": "download public data and verify it:  fetch --root FOLDER",

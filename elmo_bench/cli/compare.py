@@ -15,6 +15,7 @@ import pandas as pd
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import compared, parser
+from elmo_bench.cli.reproduced import print_reproduced
 from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.advice import advice
 from elmo_bench.reporting.by_label import by_label
@@ -70,6 +71,8 @@ def main(arguments: list[str]) -> int:
     read = read_all(options.ledger, within, metrics=metric_of)
     frame = runs(options.ledger, read.records)
     print_problems("compare", [*read.problems, *left_out(frame), *remarks(frame)])
+    if options.published:
+        return int(not print_reproduced(shown(frame), options.ledger))
     _check_suite(options, frame)
     comparing = compared.of_one_suite_and_size(options, shown(frame))
     where = f"suite {comparing.suite.iloc[0]}, size {comparing['size'].iloc[0]}"
@@ -104,6 +107,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     add("--suite", help="whose runs (default: the ledger's, if it has one)")
     add(
+        "--published",
+        action="store_true",
+        help="compare each run with the same run as published, instead of encoders",
+    )
+    add(
         "--size",
         help="of the heads: cpu or paper (default: the one that the runs have)",
     )
@@ -111,10 +119,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _encoders(options: argparse.Namespace) -> list[str]:
-    """The labels of the encoders.
+    """The labels of the encoders; none for --published.
 
     Raises UserError for changes of anything else, and for fewer than two encoders.
     """
+    if options.published:
+        if options.names or options.encoder:
+            raise UserError("--published compares every run. Name no encoder.")
+        return []
     encoders = list(options.names)
     for name, *changes in options.encoder:
         _check_changes(name, changes)

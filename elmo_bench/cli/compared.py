@@ -89,8 +89,14 @@ def nothing_to_compare(
             f"{missing}: theirs are of other tasks, "
             "or differ in data, task version or protocol."
         )
-    there = ", ".join(sorted(others)) or "none"
+    there = ", ".join(map(_as_given, sorted(others))) or "none"
     return (
         f"{missing}. Encoders with runs on all of the data "
-        f"that change nothing else: {there}."
+        f"that change nothing else, as they are given: {there}."
     )
+
+
+def _as_given(label: str) -> str:
+    """An encoder as the command takes it: `elmo`, `--encoder elmo head=linear`."""
+    name, *changes = label.split(", ")
+    return f"--encoder {' '.join([name, *changes])}" if changes else name

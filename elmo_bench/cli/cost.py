@@ -29,7 +29,7 @@ from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
 if TYPE_CHECKING:
-    from elmo_bench.runner.frozen import Frozen
+    from elmo_bench.runner.prepare import Frozen
 
 PASSES = 3  # for each size of batches, each over sentences of its own
 BATCHES = (1, 8, 32, 128)  # sentences a batch
@@ -175,7 +175,7 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost
     import torch
 
     from elmo_bench.base.machine import resident_memory
-    from elmo_bench.runner.frozen import load_frozen
+    from elmo_bench.runner.prepare import load_frozen
 
     for folder in folders:
         include.include(folder)
@@ -286,7 +286,7 @@ def _parameters(frozen: "Frozen", config: DictConfig) -> int:
     """How many numbers the encoders and the whole file of static vectors have."""
     from elmo_bench.encoders.static import numbers_of, path_of
 
-    parameters = sum(encoder.parameters for encoder in frozen.encoders.values())
+    parameters = frozen.parameters
     if config.encoder.words == "static":
         parameters += numbers_of(path_of(config.encoder.vectors))
     return parameters

@@ -15,7 +15,7 @@ from elmo_bench.base.errors import Plain, UserError
 from elmo_bench.base.files import refusal
 from elmo_bench.base.include import include_given, included_lines
 from elmo_bench.base.machine import wait_asleep
-from elmo_bench.cli import COMMANDS, GROUPS
+from elmo_bench.cli import COMMANDS, GROUPS, STARTS
 
 # The options of commands that take key=value.
 _CONF = Path(__file__).parents[1] / "pretraining" / "conf"
@@ -24,7 +24,9 @@ _CONF = Path(__file__).parents[1] / "pretraining" / "conf"
 def usage() -> str:
     """The text of `--help`, as wide as the terminal."""
     width = max(60, shutil.get_terminal_size((120, 24)).columns)
-    lines = ["usage: elmo-bench [--include FOLDER] COMMAND …"]
+    lines = ["usage: elmo-bench [--include FOLDER] COMMAND …", "", "start with:"]
+    for command, about in STARTS.items():
+        lines += [f"  {command}", f"{' ' * 14}{about}"]
     for group, commands in GROUPS.items():
         lines += ["", f"{group}:"]
         for name, about in commands.items():

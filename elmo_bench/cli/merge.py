@@ -1,4 +1,4 @@
-"""`elmo-bench merge LEDGER`: add the runs of a ledger that was made elsewhere."""
+"""`elmo-bench merge LEDGER …`: add the runs of ledgers that were made elsewhere."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from elmo_bench.ledger.merge import Merged, merge
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import changes_of
 
-EPILOG = """Its outcomes and heads are added too. A ledger that is merged into itself
+EPILOG = """Their outcomes and heads are added too. A ledger that is merged into itself
 gets what records of older versions lack: the options that a run changed."""
 
 
@@ -18,20 +18,23 @@ def main(arguments: list[str]) -> int:
     """Merge and print a summary.
 
     The exit code is 1 if a file was skipped, or if scores are in conflict. Raises
-    UserError if the ledger does not exist.
+    UserError if a ledger does not exist, before any is merged, or has no run.
     """
     options = _parse(arguments)
-    if not options.source.is_dir():
-        raise UserError(
-            f"{options.source}: no such folder. Give the folder of a ledger."
-        )
-    merged = _merge(options.source, options.into)
-    if not any(vars(merged).values()):
-        raise UserError(
-            f"{options.source}: no run in it. "
-            "Give the folder of a ledger, such as results/runs."
-        )
-    print_problems("merge", [*merged.conflicts, *merged.problems])
+    for source in options.sources:
+        if not source.is_dir():
+            raise UserError(f"{source}: no such folder. Give the folder of a ledger.")
+    merged = Merged()
+    for source in options.sources:
+        of_source = _merge(source, options.into)
+        if not any(vars(of_source).values()):
+            raise UserError(
+                f"{source}: no run in it. "
+                "Give the folder of a ledger, such as results/runs."
+            )
+        print_problems("merge", [*of_source.conflicts, *of_source.problems])
+        for name, found in vars(of_source).items():
+            getattr(merged, name).extend(found)
     done = f"{len(merged.added)} records added, {len(merged.present)} were present"
     if merged.completed:
         done += f"; what they change was added to {len(merged.completed)}"
@@ -56,10 +59,11 @@ def _merge(source: Path, into: Path) -> Merged:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     command = parser("merge", EPILOG)
     command.add_argument(
-        "source",
+        "sources",
         type=Path,
+        nargs="+",
         metavar="LEDGER",
-        help="the ledger to read; it is not changed",
+        help="ledgers to read; they are not changed",
     )
     command.add_argument(
         "--into",

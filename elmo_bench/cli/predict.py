@@ -60,7 +60,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         "--probabilities",
         action="store_true",
-        help="a column for each label, too (task=classification and pairs)",
+        help="a column for each label or tag, too (tasks on your own data)",
     )
     add(
         "columns",

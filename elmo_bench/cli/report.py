@@ -44,7 +44,8 @@ def main(arguments: list[str]) -> int:
     count = _write(options, board, frame, findings)
     older = frame[~frame.current].hash.nunique()
     rows = len(board.systems)
-    print(f"{options.out}: {rows} rows, {older} superseded; {count} files")
+    page = options.out / "index.html"
+    print(f"{page}: {rows} rows, {older} superseded; {count} files in {options.out}")
     _print_findings_hint(options)
     return int(bool(read.problems or problems))
 
@@ -101,8 +102,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         "--every-eval-ever",
         type=Path,
-        metavar="FILE",
-        help="also write the runs in the schema of Every Eval Ever",
+        metavar="PATH",
+        help="also write the runs in the schema of Every Eval Ever: a line each into a "
+        "file (.jsonl); or a folder as in its datastore, with each test item's score",
     )
     add(
         "--published",
@@ -180,12 +182,15 @@ def _write(
     """
     from elmo_bench.reporting.render import write, write_published, write_readme
     from elmo_bench.reporting.results import write_logs
+    from elmo_bench.reporting.samples import write_datastore
 
     files = write(board, ledger=options.ledger, out=options.out, findings=findings)
     for page in options.readme:
         write_readme(board, page, options.out)
     if options.every_eval_ever:
-        write_logs(frame, board.systems, options.every_eval_ever)
+        is_file = options.every_eval_ever.suffix == ".jsonl"
+        write_runs = write_logs if is_file else write_datastore
+        write_runs(frame, board.systems, options.every_eval_ever)
     if options.published:
         write_published(board, options.published)
     return len(files)

@@ -12,14 +12,12 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import redacted
-from elmo_bench.base.progress import console
 from elmo_bench.cli import Parser
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
 from elmo_bench.reporting.endings import already, ending, outcome
 from elmo_bench.runner.first_look import check_own_files
-from elmo_bench.runner.floors import floor_options
-from elmo_bench.runner.run import run
-from elmo_bench.spec.config import CONF, choices, compose, one_run
+from elmo_bench.runner.run import run, run_floor
+from elmo_bench.spec.config import CONF, choices, compose
 
 
 def main(arguments: list[str]) -> int:
@@ -78,30 +76,11 @@ def _run(config: DictConfig, options: Sequence[str], attempt: str | None) -> int
     state = _skipped(config, record) if skipped else "done"
     print(outcome(ledger, record, state), flush=True)
     if attempt is None:
-        floor = _floor(config, options)
+        floor = run_floor(config, options)
         made = not skipped
         for line in ending(record, ledger, options=options, made=made, floor=floor):
             print(line, flush=True)
     return 0
-
-
-def _floor(config: DictConfig, options: Sequence[str]) -> Record | None:
-    """The record of the run's floor, which is made if the ledger lacks it.
-
-    None if it needs none, or another process makes it. What is to be said of its data
-    was printed by the run.
-    """
-    of_floor = floor_options(config, one_run(options, CONF))
-    if of_floor is None:
-        return None
-    console.quiet = True
-    try:
-        record, _ = run(compose("config", of_floor))
-    except HeldElsewhere:
-        return None
-    finally:
-        console.quiet = False
-    return record
 
 
 def _skipped(config: DictConfig, record: Record) -> str:

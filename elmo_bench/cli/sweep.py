@@ -5,7 +5,6 @@ It makes every combination of the options' values.
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError, plain
@@ -15,15 +14,20 @@ from elmo_bench.cli.entry import entry
 from elmo_bench.cli.report import write_page
 from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import Record, RunPaths, read_record_at
+from elmo_bench.reporting.after_sweep import after_sweep
 from elmo_bench.reporting.console import overviews
-from elmo_bench.reporting.endings import already, outcome
+from elmo_bench.reporting.endings import already, next_lines, outcome
 from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, PlannedRun, plan
-from elmo_bench.runner.states import LedgerState, RunState
+from elmo_bench.runner.states import LedgerState, RunState, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.task_files import FLOOR, reads_own_data
+
+EPILOG = """Finished runs are skipped, and an interrupted sweep goes on when it is
+started again. On data of your own: sweep task=classification data.file=reviews.csv
+encoder=glove,elmo seed=0,1,2. `elmo-bench run --help` lists all options."""
 
 
 def main(arguments: list[str]) -> int:
@@ -48,6 +52,8 @@ def main(arguments: list[str]) -> int:
     records = [result.record for result in results if result.record is not None]
     for table in overviews(records, planned.ledger):
         print(f"\n{table}")
+    if records and not interrupted:
+        print("\n" + "\n".join(next_lines(after_sweep(records, planned.ledger))))
     for suite in _own_suites(records):
         print(f"\nthe page, to open in a browser: {write_page(planned.ledger, suite)}")
     missing = len(planned.runs) - len(results)
@@ -64,7 +70,7 @@ def _own_suites(records: Sequence[Record]) -> list[str]:
 
 
 def _options(arguments: list[str]) -> list[str]:
-    command = parser("sweep", "Finished runs are skipped.")
+    command = parser("sweep", EPILOG)
     command.add_argument(
         "options",
         nargs="+",
@@ -80,9 +86,9 @@ def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
 
     as_row: after each task, also print where its encoders are among published ones.
     """
-    states = _states(planned)
+    states = states_of(planned)
     # A mistake in the user's data is one message now, and not one for each run.
-    sizes = read_own_data(state.run for state in states if state.state != "done")
+    sizes = read_own_data(not_done(states))
     print(_start(planned, states, sizes), flush=True)
     with progress("sweep", len(planned.runs)) as meter:
         for ended in run_sweep(planned, entry, meter):
@@ -104,14 +110,6 @@ def _print_standing(task: str, planned: Plan, results: list[RunState]) -> None:
     if len(ended) == wanted:
         for paragraph in row.standing(ended, planned.ledger):
             print(f"\n{paragraph}", end="", flush=True)
-
-
-def _states(planned: Plan) -> list[RunState]:
-    """The state of each run; missing if it is to be made again."""
-    states = LedgerState(planned.ledger).states(planned.runs)
-    if planned.overwrite:
-        return [replace(state, state="missing") for state in states]
-    return states
 
 
 def _start(

@@ -184,10 +184,7 @@ class LayerStore:
             self._kept[missing.pop(key)] = layers.to(self._memory)
 
     def _compute(self, new: Iterable[Sentence]) -> None:
-        """Compute and keep what is missing.
-
-        Except what other processes with the same work write meanwhile.
-        """
+        """Compute and keep what is missing, unless another process writes it."""
         sentences = sorted(new, key=lambda sentence: (len(sentence), sentence))
         lengths = [len(sentence) for sentence in sentences]
         every = range(len(sentences))
@@ -243,8 +240,10 @@ class LayerStore:
     def _encode(self, sentences: Sequence[Sentence]) -> list[Tensor]:
         """Layers as they are kept, on the encoder's device."""
         encoded = self.encoder.encode(sentences)
+        lengths = [len(sentence) for sentence in sentences]
+        shape = (self.encoder.layers, self.encoder.dim)
         name = type(self.encoder).__name__
-        checked = check_layers(self.encoder, sentences, encoded, name=name)
+        checked = check_layers(encoded, lengths, shape, name=name)
         return [layers.contiguous() for layers in checked]
 
 

@@ -28,9 +28,12 @@ def check_encoder(encoder: Any, *, name: str, slack: float = 1e-4) -> None:
             raise UserError(
                 f"{name}: the encoder's {attribute} is {value!r:.60}. Give {what}."
             )
-    together = check_layers(encoder, TEXTS, encoder.encode([*TEXTS]), name=name)
+    shape = (encoder.layers, encoder.dim)
+    lengths = [len(text) for text in TEXTS]
+    together = check_layers(encoder.encode([*TEXTS]), lengths, shape, name=name)
     for text, layers in zip(TEXTS, together, strict=True):
-        [alone] = check_layers(encoder, [text], encoder.encode([text]), name=name)
+        encoded = encoder.encode([text])
+        [alone] = check_layers(encoded, [len(text)], shape, name=name)
         if not is_close(alone, layers, slack=slack):
             raise UserError(
                 f"{name}: encode gives a sentence other vectors in another call. "
@@ -39,21 +42,24 @@ def check_encoder(encoder: Any, *, name: str, slack: float = 1e-4) -> None:
 
 
 def check_layers(
-    encoder: Any, sentences: Sequence[Any], layers: Any, *, name: str
+    layers: Any, lengths: Sequence[int], shape: tuple[int, int], *, name: str
 ) -> list[Tensor]:
-    """The layers of sentences.
+    """The layers that an encoder gave for sentences of so many tokens.
 
     Raises UserError unless they are float32 [L, T, D], finite and frozen, for each one.
+
+    shape: L and D of the encoder. name: of the encoder, begins the error.
     """
     is_list = isinstance(layers, list | tuple)
-    if not is_list or len(layers) != len(sentences):
+    if not is_list or len(layers) != len(lengths):
         gave = f"{len(layers)} tensors" if is_list else f"a {type(layers).__name__}"
         raise UserError(
-            f"{name}: encode gives {gave} for {len(sentences)} sentences. "
+            f"{name}: encode gives {gave} for {len(lengths)} sentences. "
             "Return a list, a tensor for each."
         )
-    for sentence, tensor in zip(sentences, layers, strict=True):
-        _check_tensor(encoder, len(sentence), tensor, name=name)
+    depth, dim = shape
+    for length, tensor in zip(lengths, layers, strict=True):
+        _check_tensor(tensor, [depth, length, dim], name=name)
     # A GPU is asked once.
     if layers and not torch.stack([tensor.isfinite().all() for tensor in layers]).all():
         raise UserError(
@@ -62,8 +68,7 @@ def check_layers(
     return list(layers)
 
 
-def _check_tensor(encoder: Any, tokens: int, tensor: Any, *, name: str) -> None:
-    wanted = [encoder.layers, tokens, encoder.dim]
+def _check_tensor(tensor: Any, wanted: list[int], *, name: str) -> None:
     gave = f"a {type(tensor).__name__}"
     is_right = False
     if isinstance(tensor, Tensor):
@@ -71,7 +76,7 @@ def _check_tensor(encoder: Any, tokens: int, tensor: Any, *, name: str) -> None:
         is_right = [*tensor.shape] == wanted and tensor.dtype == torch.float32
     if not is_right:
         raise UserError(
-            f"{name}: encode gives {gave} for a sentence of {tokens} tokens. "
+            f"{name}: encode gives {gave} for a sentence of {wanted[1]} tokens. "
             f"Return a float32 tensor {wanted}: layers, tokens, dimensions."
         )
     if tensor.requires_grad:

@@ -67,7 +67,7 @@ def _projections(network: nn.Module, name: str) -> list[str]:
     ends = {module_name.rpartition(".")[2] for module_name in linear}
     for pair in PROJECTIONS:
         if ends >= {*pair}:
-            return [known for known in linear if known.rpartition(".")[2] in pair]
+            return [part for part in linear if part.rpartition(".")[2] in pair]
     raise UserError(
         f"encoder.contextual.tune=lora: {name} has no attention whose projections of "
         "query and value are known. Choose tune=full."

@@ -127,7 +127,11 @@ def _parse(
     In the format that the file has.
     """
     if path.suffix == ".safetensors":
-        return read_compact(path, wanted)
+        words, stored, ngrams = read_compact(path)
+        if wanted is None:
+            return words, stored.take(), ngrams
+        rows = [row for row, word in enumerate(words) if word in wanted]
+        return [words[row] for row in rows], stored.take(rows), ngrams
     if is_fasttext(path):
         return read_fasttext(path, wanted)
     read = read_word2vec if path.name.endswith(BINARY) else read_text

@@ -26,15 +26,15 @@ WAYS = (FROZEN, "lora", "full")
 Read = Callable[[Sequence[Sequence[str]]], list[Tensor]]
 
 
-def check_way(tune: str, *, precision: str, ways: Sequence[str] = WAYS) -> None:
-    """Raises UserError for a value of encoder.contextual.tune that is not one of these.
+def check_way(tune: str, *, precision: str) -> None:
+    """Raises UserError for a value of encoder.contextual.tune that is not one of WAYS.
 
     Also for an encoder whose numbers are to be trained in less than float32.
     """
-    if tune not in ways:
+    if tune not in WAYS:
         raise UserError(
             f"encoder.contextual.tune={tune}: unknown. "
-            f"Choose one of: {', '.join(ways)}."
+            f"Choose one of: {', '.join(WAYS)}."
         )
     if tune != FROZEN and precision != "float32":
         raise UserError(

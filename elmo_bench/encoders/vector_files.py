@@ -119,13 +119,11 @@ def hash_of(ngram: bytes) -> int:
 
 
 @reader
-def read_compact(
-    path: Path, keep: Collection[str] | None = None
-) -> tuple[list[str], np.ndarray, NGrams | None]:
-    """Words, their vectors float32 [V, D], and the n-gram vectors, None without any.
+def read_compact(path: Path) -> tuple[list[str], Rows, NGrams | None]:
+    """Words, their vectors [V, D], and the n-gram vectors, None without any.
 
-    In the order of the file; with `keep`, only those words. Numbers may be infinite or
-    NaN. Raises UserError if the file is cut off, or is not a compact file.
+    In the order of the file. Numbers may be infinite or NaN. Raises UserError if the
+    file is cut off, or is not a compact file.
     """
     with (
         reading(path, "a file of word vectors"),
@@ -136,11 +134,7 @@ def read_compact(
         ngrams = None
         if "ngrams" in tensors.keys():  # noqa: SIM118  not a mapping
             ngrams = _ngrams(tensors, stored.dim)
-        if keep is None:
-            return words, stored.take(), ngrams
-        rows = [row for row, word in enumerate(words) if word in keep]
-        vectors = stored.take(rows)
-    return [words[row] for row in rows], vectors, ngrams
+    return words, stored, ngrams
 
 
 def _rows(tensors: Any, name: str) -> Rows:

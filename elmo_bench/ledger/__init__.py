@@ -5,8 +5,7 @@ Imports nothing of ours but `base`.
 
 from elmo_bench.base.machine import environment
 from elmo_bench.base.metric import TYPE
-from elmo_bench.ledger.checks import check_record, record_of
-from elmo_bench.ledger.copies import Copies
+from elmo_bench.ledger.checks import Copies, check_record, record_of
 from elmo_bench.ledger.locks import (
     HeldElsewhere,
     Holder,
@@ -30,6 +29,7 @@ from elmo_bench.ledger.record import (
     Record,
     Scores,
     Spec,
+    learned,
     minutes_of,
     now,
     run_hash,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
-from elmo_bench.ledger.copies import Copies
+from elmo_bench.ledger.checks import Copies
 from elmo_bench.ledger.locks import run_lock
 from elmo_bench.ledger.paths import RunPaths, list_runs
 from elmo_bench.ledger.record import Record

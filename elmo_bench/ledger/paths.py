@@ -54,6 +54,19 @@ class RunPaths:
             ledger, spec.suite, spec.task, spec.encoder, record.hash, record.seed
         )
 
+    @classmethod
+    def at(cls, record: Path) -> Self:
+        """The files of the run whose record would be at this path. Raises UserError."""
+        entry = _ENTRY.fullmatch(record.name)
+        if entry is None or len(record.parts) <= LEVELS:
+            raise UserError(
+                f"{record}: not the record of a ledger. "
+                "Give LEDGER/suite/task/encoder/hash/seed<k>.json."
+            )
+        suite, task, encoder, run_hash = record.parts[-1 - LEVELS : -1]
+        ledger = record.parents[LEVELS]
+        return cls(ledger, suite, task, encoder, run_hash, int(entry[1]))
+
     @property
     def folder(self) -> Path:
         """Shared by all seeds of a spec."""

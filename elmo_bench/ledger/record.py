@@ -264,6 +264,24 @@ def score_of(record: Record, split: str) -> float:
     return record.scores.of(split).overall[record.metric]
 
 
+def learned(record: Record) -> bool:
+    """Whether a run learned something.
+
+    It did not if it scores 0 on dev, or the same after every one of several epochs
+    while its head gives one answer to everything, as far as the scores by type show.
+    """
+    curve = record.curves.dev
+    scores = record.scores.dev
+    answers = 0
+    for counts in scores.by_type.values():
+        if any(counts.get(key) for key in ("correct", "guessed", "excess")):
+            answers += 1
+    is_flat = len(curve) > 1 and len(set(curve)) == 1 and curve[0] < 100
+    if is_flat and answers < 2:
+        return False
+    return scores.overall[record.metric] > 0
+
+
 def run_hash(spec: Spec) -> str:
     """12 hex digits over the whole spec: its folder in the ledger."""
     return digest(spec.to_json())[:12]

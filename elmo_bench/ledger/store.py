@@ -18,8 +18,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.metric import Counting
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.ledger.checks import check_record, record_of
-from elmo_bench.ledger.copies import Copies
+from elmo_bench.ledger.checks import Copies, check_record, record_of
 from elmo_bench.ledger.locks import Holder, holder_of
 from elmo_bench.ledger.outcomes import (
     check_figures,

@@ -11,7 +11,11 @@ import torch
 from torch import Tensor
 
 from elmo_bench.elmo.kernels.graphs import Graphs
-from elmo_bench.elmo.kernels.steps import lstm_step, lstm_step_backward
+from elmo_bench.elmo.kernels.steps import (
+    LayerWeights,
+    lstm_loop,
+    lstm_step_backward,
+)
 from elmo_bench.elmo.model import ProjectedLstm
 
 LEAST_ROOM = 2**17  # rows of the buffers on a GPU, in both directions
@@ -41,8 +45,6 @@ class TimeLoop:
     def __init__(self, lstm: ProjectedLstm, x: Tensor):
         _, steps, rows, features = x.shape
         cell = lstm.projection.shape[1]
-        self.cell_clip = lstm.cell_clip
-        self.projection_clip = lstm.projection_clip
         self.features = features
         self.cell = cell
         least = LEAST_ROOM if x.is_cuda else 0
@@ -61,11 +63,15 @@ class TimeLoop:
         }
         for name in ("cells", "d_c"):
             self.flat[name] = x.new_empty(self.room * cell, dtype=torch.float32)
-        self.weight = x.new_empty(lstm.weight.shape)
+        self.weights = LayerWeights(
+            gates=x.new_empty(lstm.weight.shape),
+            bias=x.new_empty(lstm.bias.shape, dtype=torch.float32),
+            projection=x.new_empty(lstm.projection.shape),
+            cell_clip=lstm.cell_clip,
+            projection_clip=lstm.projection_clip,
+        )
         self.weight_t = x.new_empty(lstm.weight.mT.shape)
-        self.projection = x.new_empty(lstm.projection.shape)
         self.projection_t = x.new_empty(lstm.projection.mT.shape)
-        self.bias = x.new_empty(lstm.bias.shape, dtype=torch.float32)
         self.graphs = Graphs(x.device)
 
     def fits(self, x: Tensor) -> bool:
@@ -86,32 +92,24 @@ class TimeLoop:
         self.graphs.run((name, steps, rows), lambda: loop(steps, rows))
 
     def forward(self, steps: int, rows: int) -> None:
-        """The equations of the reference cell.
-
-        `both` holds the input and h before each step.
-        """
+        """`lstm_loop`; `both` holds the input and h before each step."""
         features = self.features
         cell = self.cell
-        clip = self.projection_clip
-        both = self.view("both", 2, steps + 1, rows, 2 * features)
+        both = self.view("both", 2, steps + 1, rows, 2 * features).unbind(1)
         gates = self.view("gates", 2, steps, rows, 4 * cell)
         raw = self.view("raw", 2, steps, rows, cell)
-        states = self.view("cells", steps + 1, 2, rows, cell).unbind(0)
-        states[0].zero_()
-        both[:, 0, :, features:].zero_()
-        for t in range(steps):
-            h = both[:, t + 1, :, features:]
-            torch.bmm(both[:, t], self.weight, out=gates[:, t])
-            lstm_step(
-                gates[:, t],
-                self.bias,
-                states[t],
-                states[t + 1],
-                raw[:, t],
-                self.cell_clip,
-            )
-            torch.bmm(raw[:, t], self.projection, out=h)
-            h.clamp_(-clip, clip)
+        cells = self.view("cells", steps + 1, 2, rows, cell).unbind(0)
+        h = [of_step[..., features:] for of_step in both]
+        h[0].zero_()
+        cells[0].zero_()
+        lstm_loop(
+            self.weights,
+            read=both[:-1],
+            gates=gates.unbind(1),
+            cells=cells,
+            raw=raw.unbind(1),
+            outputs=h[1:],
+        )
 
     def backward(self, steps: int, rows: int) -> None:
         """Gradients of the gates (written over them), of `both`, and of the outputs.
@@ -134,7 +132,12 @@ class TimeLoop:
                 d_y[:, t].addcmul_(d_h, inside[:, t])
             torch.bmm(d_y[:, t], self.projection_t, out=d_raw)
             lstm_step_backward(
-                d_raw, d_c, gates[:, t], states[t], states[t + 1], self.cell_clip
+                d_raw,
+                d_c,
+                gates[:, t],
+                states[t],
+                states[t + 1],
+                self.weights.cell_clip,
             )
             torch.bmm(gates[:, t], self.weight_t, out=d_both[:, t])
 
@@ -152,9 +155,9 @@ class _Layer(torch.autograd.Function):
     @torch.amp.custom_fwd(device_type="cuda")
     def forward(ctx, x, weight, bias, projection, loop):  # noqa: PLR0917
         _, steps, rows, features = x.shape
-        loop.weight.copy_(weight)
-        loop.projection.copy_(projection)
-        loop.bias.copy_(bias)
+        loop.weights.gates.copy_(weight)
+        loop.weights.projection.copy_(projection)
+        loop.weights.bias.copy_(bias)
         both = loop.view("both", 2, steps + 1, rows, 2 * features)
         both[:, :-1, :, :features] = x
         loop.run("forward", steps, rows)
@@ -167,12 +170,13 @@ class _Layer(torch.autograd.Function):
         loop = ctx.loop
         _, steps, rows, features = d_outputs.shape
         cells = steps * rows
-        loop.weight_t.copy_(loop.weight.mT)
-        loop.projection_t.copy_(loop.projection.mT)
+        loop.weight_t.copy_(loop.weights.gates.mT)
+        loop.projection_t.copy_(loop.weights.projection.mT)
         both = loop.view("both", 2, steps + 1, rows, 2 * features)
         inside = loop.view("inside", 2, steps, rows, features)
         d_y = loop.view("d_y", 2, steps, rows, features)
-        torch.lt(both[:, 1:, :, features:].abs(), loop.projection_clip, out=inside)
+        clip = loop.weights.projection_clip
+        torch.lt(both[:, 1:, :, features:].abs(), clip, out=inside)
         torch.mul(d_outputs, inside, out=d_y)
         loop.run("backward", steps, rows)
         d_gates = loop.view("gates", 2, cells, 4 * loop.cell)

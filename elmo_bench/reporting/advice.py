@@ -50,20 +50,6 @@ def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
     return [" ".join(sentences)]
 
 
-def to_use(systems: pd.DataFrame, comparisons: pd.DataFrame) -> Any:
-    """The row of the system that `advice` names; None where nothing is tested."""
-    if len(systems) < 2:
-        return None
-    best, others = _best_first(systems)
-    tests = _tests(best, others, comparisons)
-    floor = floor_of(best.task)
-    for other in others:
-        if other.encoder == floor and other.hash in tests:
-            *_, verdict = tests[other.hash]
-            return best if verdict == "ahead" else other
-    return best if tests else None
-
-
 def _best_first(systems: pd.DataFrame) -> tuple[Any, list[Any]]:
     """The best row on dev, and the others."""
     best, *others = rows_of(systems.sort_values("dev_mean", ascending=False))

@@ -5,7 +5,14 @@ from math import nan
 from typing import Any, NamedTuple
 
 from elmo_bench.base.metric import measure
-from elmo_bench.ledger import Record, RunPaths, Scores, minutes_of, score_of
+from elmo_bench.ledger import (
+    Record,
+    RunPaths,
+    Scores,
+    learned,
+    minutes_of,
+    score_of,
+)
 from elmo_bench.ledger.record import Environment, MixWeights
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.describe import label_of
@@ -118,7 +125,7 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         test=score_of(record, "test"),
         epochs=record.epochs.run,
         best_epoch=best,
-        converged=converged(record),
+        converged=converged(spec, learned=learned(record)),
         train=counts.train,
         dev_items=counts.dev,
         test_items=counts.test,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.endings import next_lines, use_commands
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
@@ -77,17 +76,13 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
 
 def _advice(frame: Any, systems: Any) -> Iterator[str]:
     """Which system to use, for each data set of a suite."""
-    from elmo_bench.reporting.advice import advice, to_use
+    from elmo_bench.reporting.advice import advice
     from elmo_bench.reporting.comparisons import compare
     from elmo_bench.reporting.pairs import all_pairs
 
     for _, group in systems.groupby("basis", sort=False):
         comparisons = compare(frame, all_pairs(group, "run_label"))
         yield from advice(group, comparisons)
-        chosen = to_use(group, comparisons)
-        if chosen is not None:
-            commands = use_commands(chosen.paths.record, chosen.run_label)
-            yield "\n".join(next_lines(commands))
 
 
 def _label(

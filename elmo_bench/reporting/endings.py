@@ -10,10 +10,10 @@ from pathlib import Path
 from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
-from elmo_bench.ledger import Record, RunPaths, score_of
+from elmo_bench.ledger import Record, RunPaths, learned, score_of
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.published import Published, processor, published, verdict
-from elmo_bench.spec.budget import epochs_of, learned
+from elmo_bench.spec.budget import epochs_of
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
@@ -84,9 +84,7 @@ def ending(
         gain = f"{score - base.mean:+.2f} (a single seed; no test)"
         yield f"gain over the published {BASELINE}, {_spread(base)}: {gain}"
     if floor is not None:
-        least = score_of(floor, "test")
-        gain = f"{score - least:+.2f} (a single seed; no test)"
-        yield f"gain over the floor {floor.spec.encoder}, {least:.2f}: {gain}"
+        yield gain_over_floor(record, floor)
     commands: list[_Next] = []
     if record.refit is not None:
         commands = use_commands(RunPaths.of(ledger, record).record, "this head")
@@ -103,6 +101,16 @@ def use_commands(record: Path, name: str) -> list[_Next]:
         (["predict", str(record), "new.csv", "out.csv"], f"a new file, by {name}"),
         (["export", str(record), "my-head"], "a folder that moves elsewhere"),
     ]
+
+
+def gain_over_floor(record: Record, floor: Record) -> str:
+    """One line: the floor's score, and how much higher the run's is."""
+    least = score_of(floor, "test")
+    gain = score_of(record, "test") - least
+    return (
+        f"gain over the floor {floor.spec.encoder}, {least:.2f}: "
+        f"{gain:+.2f} (a single seed; no test)"
+    )
 
 
 def _best(record: Record) -> str:

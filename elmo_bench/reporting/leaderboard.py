@@ -204,7 +204,8 @@ def _sections(
     overviews = [overview(ranked, primary, cards)] if len(cards) else []
     sections = [_section("encoders", "Encoders", newest, overviews)]
     for name, selected in chosen.items():
-        sections.append(_of_experiment(name, selected, of_suite, runs, comparisons))
+        if len(selected):
+            sections.append(_of_experiment(name, selected, of_suite, runs, comparisons))
     of_worth = worth(ranked[ranked.checked], _checked(primary), cards)
     sections.append(_section("worth", TITLE, newest, *of_worth))
     latest = of_newest_protocol(of_suite, of_suite)
@@ -268,5 +269,5 @@ def _of_experiment(
         figures_of(selected[selected.checked], _checked(tested), experiment),
         about=experiment.about,
         command=f"elmo-bench sweep experiment={name} suite={suite}" if is_swept else "",
-        spent=spent(runs[runs.hash.isin(selected.hash)]) if len(selected) else "",
+        spent=spent(runs[runs.hash.isin(selected.hash)]),
     )

@@ -92,9 +92,22 @@ def published(path: Path | None = None) -> dict[str, Published]:
     return {row["hash"]: Published(**row) for row in read_json(path)}
 
 
-def verdict(score: float, seed: int, processor: str, row: Published) -> str:
-    """Whether a test score of the same hash reproduces the published run, and else by
-    how much not; in words.
+class Distance(NamedTuple):
+    """How far a test score is from the published one that it may be compared with."""
+
+    off: float  # points
+    most: float  # as much counts as reproduced
+    where: str
+
+    @property
+    def is_near(self) -> bool:
+        return self.off <= self.most
+
+
+def distance(
+    score: float, seed: int, processor: str, row: Published
+) -> Distance | None:
+    """Of a test score of the same hash; None if no published score is comparable.
 
     On the same kind of processor a seed reproduces its own score, but for the order of
     sums. Elsewhere, or with another seed, a score is one more draw.
@@ -102,14 +115,25 @@ def verdict(score: float, seed: int, processor: str, row: Published) -> str:
     of_seed = row.seeds.get(str(seed))
     if of_seed and of_seed["processor"] == processor:
         test = of_seed["test"]
-        off, most = abs(score - test), NEAR
         where = f"the published {test:.2f} of seed {seed} on the same processor"
-    elif row.sd is None:
+        return Distance(abs(score - test), NEAR, where)
+    if row.sd is None:
+        return None
+    most = max(NEAR, DEVIATIONS * row.sd)
+    where = f"the published mean {row.mean:.2f}; up to {most:.2f} counts"
+    return Distance(abs(score - row.mean), most, where)
+
+
+def verdict(score: float, seed: int, processor: str, row: Published) -> str:
+    """Whether a test score reproduces the published run, or by how much it does not.
+
+    In words; see `distance`.
+    """
+    apart = distance(score, seed, processor, row)
+    if apart is None:
         return (
             f"not comparable: published {row.mean:.2f} for one seed "
             "on another processor or seed"
         )
-    else:
-        off, most = abs(score - row.mean), max(NEAR, DEVIATIONS * row.sd)
-        where = f"the published mean {row.mean:.2f}; up to {most:.2f} counts"
-    return f"{'' if off <= most else 'not '}reproduced: {off:.2f} from {where}"
+    state = "reproduced" if apart.is_near else "not reproduced"
+    return f"{state}: {apart.off:.2f} from {apart.where}"

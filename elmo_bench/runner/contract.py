@@ -21,15 +21,15 @@ from torch import Tensor, nn
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.model import check
 from elmo_bench.runner.data import Splits, words_of
-from elmo_bench.runner.floors import vocabulary_of
-from elmo_bench.runner.frozen import load_frozen
-from elmo_bench.runner.heads import About
-from elmo_bench.runner.prepare import (
+from elmo_bench.runner.heads import (
+    About,
     build_head,
     build_indexer,
     build_stores,
     lexicon_of,
+    vocabulary_of,
 )
+from elmo_bench.runner.prepare import load_frozen
 from elmo_bench.spec.config import CONF, task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.options import guess

@@ -135,16 +135,23 @@ def _check_main(metric: Metric, counts: Mapping[str, np.ndarray]) -> None:
     Metric.summed alone.
 
     A mean over labels, such as macro-F1, cannot be, unless the counts of each label are
-    named there.
+    named there. Counts of types cannot: only their sums are read again for a paired
+    test.
     """
+    of_types = [name for name in metric.summed if name.startswith(TYPE)]
+    if of_types:
+        raise UserError(
+            f"Metric.summed has {of_types[0]}: counts of types are not kept item by "
+            "item. Count each under a name without a dot, too, as "
+            "text.figures.LabelMacroF1 does."
+        )
     try:
         main_figure(metric)(columns(metric, counts).sum(axis=0))
     except (KeyError, UserError):
         summed = ", ".join([*metric.summed, "items"])
-        of_types = sorted(name for name in counts if name.startswith(TYPE))
-        advice = "Name what it needs"
-        if of_types:
-            advice += f" in `summed`, such as {', '.join(of_types[:2])}"
+        advice = "Name what it needs in `summed`"
+        if any(name.startswith(TYPE) for name in counts):
+            advice += ", as text.figures.LabelMacroF1 does for a mean over labels"
         raise UserError(
             f"Metric.figures: {metric.main} does not follow from the sums of {summed}, "
             f"which `formula`={metric.formula} is about. {advice}, and give its "

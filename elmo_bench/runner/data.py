@@ -221,11 +221,8 @@ def write_texts(
     return len(lines)
 
 
-def note_long_words(spec: RunSpec, words: Collection[str]) -> None:
-    """Note how many distinct words the task's character CNN, if it has one, reads the
-    beginning of."""
-    if not spec.part("task.characters"):
-        return
+def note_long_words(words: Collection[str]) -> None:
+    """Note how many distinct words a character CNN reads the beginning of."""
     long = {word for word in words if len(word) > LONGEST_WORD}
     if long:
         note(

@@ -56,7 +56,7 @@ def evaluate(
     scores, outcomes = {}, {}
     for split, run in (("dev", trainer.validate), ("test", trainer.test)):
         if split == "test":
-            fill(trained, prepared, "test")
+            fill(trained, prepared, ["test"])
         run(module, dataloaders=trained.loaders.loader(split), verbose=False)
         scores[split] = module.scores
         predicted = module.predictions

@@ -110,9 +110,9 @@ def _encoders(spec: RunSpec) -> Iterator[Needed]:
     for part, options in spec.encoders().items():
         checksum = contents.get(part) if isinstance(contents, dict) else contents
         kind = options.get("kind")
-        known = WEIGHTS.get(str(kind), ())
+        published = WEIGHTS.get(str(kind), ())
         title = f"the encoder {part or spec.encoder} (kind {kind})"
-        yield _needed(title, options.get("weights"), known, checksum, "weights")
+        yield _needed(title, options.get("weights"), published, checksum, "weights")
 
 
 def _vectors(spec: RunSpec) -> Iterator[Needed]:
@@ -123,10 +123,10 @@ def _vectors(spec: RunSpec) -> Iterator[Needed]:
 
 
 def _needed(
-    title: str, name: Any, known: Sequence[str], checksum: Any, option: str
+    title: str, name: Any, published: Sequence[str], checksum: Any, option: str
 ) -> Needed:
     """A line of the README about one part, and its option."""
     line = f"- {title}: {name or 'without weights'}, checksum `{checksum}`"
-    if name is None or name in known:
+    if name is None or name in published:
         return Needed(f"{line}; elmo-bench has or downloads it", "")
     return Needed(f"{line}; not published: bring the file, and give its path", option)

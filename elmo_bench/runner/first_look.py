@@ -4,8 +4,7 @@ A wrong column is then one message at once, and not one for each run of a sweep 
 torch was imported.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from omegaconf import DictConfig
 
@@ -59,7 +58,8 @@ def _amounts(run: PlannedRun, setup: Setup) -> Amounts:
     """Read the data of a run. Raises UserError."""
     data = task_class(run.spec.task, "data")(**setup.data)
     splits = data.read(run.spec.suite, setup.data_root)
-    check_size(splits, f"task={run.spec.task}")
+    where = f"task={run.spec.task}"
+    check_size({split: len(splits[split]) for split in SCORED}, where)
     return Amounts.of(splits)
 
 
@@ -67,13 +67,14 @@ def _is_of_data(option: str) -> bool:
     return option.partition("=")[0] not in NOT_OF_DATA
 
 
-def check_size(splits: Mapping[str, Sequence[Any]], where: str) -> None:
+def check_size(counts: Mapping[str, int], where: str) -> None:
     """Raise UserError for more items than a record keeps outcomes of.
 
     Otherwise this would show after hours, when the record is written.
+
+    counts: the examples of dev and test.
     """
-    for split in SCORED:
-        count = len(splits[split])
+    for split, count in counts.items():
         if count > MOST_ITEMS:
             raise UserError(
                 f"{where}: {split} has {count:,} examples, and a record keeps outcomes "

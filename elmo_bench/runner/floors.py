@@ -1,17 +1,14 @@
 """The floor of a run on data of the user's own, which its score is compared with.
 
-Which run it is, and what its head, which reads no vectors, has to know. Imports no
-torch.
+Imports no torch.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from omegaconf import DictConfig
 
-from elmo_bench.spec.names import head_class
-from elmo_bench.spec.run_spec import DRAWN, RunSpec
-from elmo_bench.spec.task_files import FLOOR, floor_of
+from elmo_bench.spec.run_spec import DRAWN
+from elmo_bench.spec.task_files import floor_of
 
 # The floor takes these options of a run, which say what it reads and where it is kept.
 _SHARED = (
@@ -42,23 +39,3 @@ def floor_options(config: DictConfig, options: Sequence[str]) -> list[str] | Non
         if is_shared:
             shared.append(option)
     return [*shared, f"encoder={floor}"]
-
-
-def vocabulary_of(spec: RunSpec, data: Any, train: Sequence[Any]) -> dict[str, Any]:
-    """What the head of a run needs to know about its training examples.
-
-    Its keyword arguments, which are kept with it. A floor adds the features that it
-    finds there. data: the task's `Data`.
-    """
-    vocabulary: dict[str, Any] = data.vocabulary(train)
-    if spec.head == FLOOR:
-        floor = head_class(spec.task, spec.head)
-        vocabulary |= floor.vocabulary(train, **numbers_of(spec))
-    return vocabulary
-
-
-def numbers_of(spec: RunSpec) -> dict[str, Any]:
-    """The numbers of a run's head: more of its keyword arguments."""
-    numbers = spec.part("task.head")
-    numbers.pop("name", None)
-    return numbers

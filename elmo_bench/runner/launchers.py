@@ -138,8 +138,8 @@ def _start(job: Job, command: Command, gpu: str, share: float) -> BaseProcess:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     arguments = job.arguments(threads=1)
-    given = command, arguments, str(job.log), share, environment
-    child = context.Process(target=_child, args=given)
+    of_child = command, arguments, str(job.log), share, environment
+    child = context.Process(target=_child, args=of_child)
     with _environment(environment), _without_script():
         child.start()
     return child

@@ -1,12 +1,14 @@
 """A trained head on a file of new text."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import keep_inputs
 from elmo_bench.base.reading import check_regular
-from elmo_bench.runner.trained import TrainedHead, no_probabilities
+from elmo_bench.base.sources import TABLES
+from elmo_bench.runner.trained import Shares, TrainedHead, no_probabilities
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.text.own_texts import with_probabilities
 
@@ -25,12 +27,14 @@ def predict(
 
     columns: options such as `data.text=body`, in place of the record's. weights and
     vectors say where the frozen parts are; needed if the record does not name published
-    ones. probabilities: a column for each label, too. Raises UserError, also if the
-    frozen parts are not the ones that the head was trained with.
+    ones. probabilities: a column for each label, too, in a table. Raises UserError,
+    also if the frozen parts are not the ones that the head was trained with.
     """
     keep_inputs(out, (text, record_file))
     check_regular(text, once=False)
     trained = TrainedHead(record_file, *columns, weights=weights, vectors=vectors)
+    if probabilities:
+        _check_probabilities(trained.spec.task, out)
     data = trained.data
     examples = data.read_file(text)
     if not examples:
@@ -38,16 +42,39 @@ def predict(
             f"{text}: no example in it. Give text in the format of the task's card."
         )
     if probabilities:
-        if not reads_own_data(trained.spec.task):
-            raise UserError(no_probabilities(trained.spec.task))
         found = trained.probabilities(examples)
-        examples = with_probabilities(examples, found)
-        data.write(out, examples, [most_probable(answer) for answer in found])
+        predicted = _predictions(trained, examples, found)
+        data.write(out, with_probabilities(examples, found), predicted)
     else:
         data.write(out, examples, trained.predictions(examples))
     return len(examples)
 
 
-def most_probable(answer: Mapping[str, float] | None) -> str | None:
+def _check_probabilities(task: str, out: Path) -> None:
+    """Raise UserError for a task without any, and a file without names of columns."""
+    if not reads_own_data(task):
+        raise UserError(no_probabilities(task))
+    if out.suffix.lower() not in TABLES:
+        raise UserError(
+            f"{out}: --probabilities adds columns with names, which this form has not. "
+            f"Give a file that ends in {', '.join(TABLES)}."
+        )
+
+
+def _predictions(
+    trained: TrainedHead, examples: Sequence[Any], found: Sequence[Shares | None]
+) -> list[Any]:
+    """The prediction of each example with these probabilities.
+
+    The best sequence of tags may have a tag that is not its token's most probable one.
+    """
+    if any(isinstance(shares, list) for shares in found):
+        return trained.predictions(examples)
+    return [most_probable(shares) for shares in found]
+
+
+def most_probable(shares: Shares | None) -> str | None:
     """The label with the highest probability; None without an answer."""
-    return max(answer, key=answer.__getitem__) if answer else None
+    if not isinstance(shares, dict):
+        return None
+    return max(shares, key=shares.__getitem__)

@@ -1,37 +1,22 @@
-"""Step 1 of a run: read its data and its frozen parts, which completes its spec; the
-parts of its model."""
+"""Step 1 of a run: read its data and its frozen parts, which completes its spec."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from pydantic import Field
-from typing_extensions import TypedDict
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.include import code_of
 from elmo_bench.base.notes import note, noted
 from elmo_bench.elmo.frozen import multiplies_bfloat16
 from elmo_bench.encoders import Encoder
-from elmo_bench.encoders.embedder import (
-    PLACES,
-    Embedder,
-    LearnedWords,
-    StaticWords,
-    mix_name,
-)
 from elmo_bench.encoders.static import StaticVectors, load_static
-from elmo_bench.encoders.tuning import Source, source_of, tuned_part
-from elmo_bench.nn.character_cnn import CharacterCnn
-from elmo_bench.nn.mix import ScalarMix
+from elmo_bench.ledger import SCORED
 from elmo_bench.runner.data import (
     Splits,
     build_data,
     data_digest,
-    distinct_texts,
     note_epochs,
     note_long_words,
     note_quick,
@@ -40,14 +25,9 @@ from elmo_bench.runner.data import (
     words_of,
 )
 from elmo_bench.runner.first_look import check_size
-from elmo_bench.runner.floors import numbers_of
-from elmo_bench.runner.frozen import Frozen, load_frozen
 from elmo_bench.runner.split_checks import check_splits
-from elmo_bench.spec.names import head_class
+from elmo_bench.spec.names import load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.task_files import FLOOR
-from elmo_bench.text.batch import Indexer
-from elmo_bench.text.vocabulary import Vocabulary
 from elmo_bench.training.contracts import Data
 
 # Of the words, without a vector; on the open suite it is at most 6.2 %.
@@ -58,129 +38,75 @@ ENGLISH = (
 )
 
 
-class Lexicon(TypedDict):
-    """What an embedder has to know about the text that its head is trained on; it is
-    kept with the head.
+@dataclass
+class Frozen:
+    """What no training changes, but for an encoder that a run tunes."""
 
-    A text counts once however many examples have it, and a text that is part of another
-    one of its group (a phrase of a sentence) does not count.
-    """
+    encoders: dict[str, Encoder]  # by their part of a stack; "" for one that is alone
+    vectors: StaticVectors | None
+    width: int  # of the word vectors, static or learned
 
-    words: list[str]  # distinct, most frequent first
-    repeated: Annotated[int, Field(ge=0)]  # how many of them occur twice or more
-    characters: list[str]  # distinct, those that occur twice or more, as above
+    @property
+    def checksums(self) -> dict[str, str]:
+        """Of the numbers of each encoder, which may be another seed's where the
+        contents are equal."""
+        return {part: encoder.checksum for part, encoder in self.encoders.items()}
 
+    @property
+    def parameters(self) -> int:
+        """How many numbers the encoders have."""
+        return sum(encoder.parameters for encoder in self.encoders.values())
 
-def lexicon_of(examples: Sequence[Any]) -> Lexicon:
-    """The lexicon of training examples."""
-    words: Counter[str] = Counter()
-    for text in distinct_texts(examples):
-        words.update(text)
-    characters: Counter[str] = Counter()
-    for word, count in words.items():
-        for character in word:
-            characters[character] += count
-    frequent = _by_frequency(characters)
-    return Lexicon(
-        words=_by_frequency(words),
-        repeated=sum(count > 1 for count in words.values()),
-        characters=[character for character in frequent if characters[character] > 1],
-    )
+    @property
+    def contents(self) -> dict[str, Any]:
+        """Their part of `RunSpec.contents`, the same for every seed.
 
-
-def _by_frequency(counts: Counter[str]) -> list[str]:
-    """The most frequent first; equally frequent ones in order."""
-    return sorted(counts, key=lambda item: (-counts[item], item))
-
-
-def build_head(
-    spec: RunSpec, frozen: Frozen, lexicon: Lexicon, vocabulary: Mapping[str, Any]
-) -> Any:
-    """The task's head on its embedder, with the numbers of the spec, for training text
-    with this lexicon.
-
-    Raises UserError if it would see nothing, or lacks its embedder.
-    """
-    embedder = _embedder(spec, frozen, lexicon)
-    if not embedder.dim and spec.head != FLOOR:
-        raise UserError(
-            "the head's input would be empty: choose an encoder with words, or "
-            "place=input"
-        )
-    cls = head_class(spec.task, spec.head)
-    head = cls(embedder, **vocabulary, **numbers_of(spec))
-    if getattr(head, "embedder", None) is not embedder:
-        raise UserError(
-            f"task={spec.task}: the Head has no embedder. "
-            "Write self.embedder = embedder in its __init__."
-        )
-    return head
+        Checksums or identities, and the width of learned words, which comes from a
+        table.
+        """
+        contents: dict[str, Any] = {}
+        if self.encoders:
+            weights = {}
+            for part, encoder in self.encoders.items():
+                weights[part] = getattr(encoder, "identity", encoder.checksum)
+            contents["weights"] = weights.get("", weights)
+        if self.vectors is not None:
+            contents["vectors"] = self.vectors.checksum
+        elif self.width:
+            contents["width"] = self.width
+        return contents
 
 
-def _embedder(spec: RunSpec, frozen: Frozen, lexicon: Lexicon) -> Embedder:
-    words = _words(spec, frozen, lexicon)
-    characters = None
-    numbers = spec.part("task.characters")
-    if numbers:
-        vocabulary = Vocabulary(lexicon["characters"])
-        characters = CharacterCnn(
-            vocabulary, dim=numbers["dim"], filters=numbers["filters"]
-        )
-    place = str(spec.settings.get("place"))
-    mixes = {}
-    places = PLACES if place == "both" else (place,)
-    for where in places:
-        for part, encoder in frozen.encoders.items():
-            mixes[mix_name(where, part)] = ScalarMix(
-                encoder.layers, kind=spec.settings["mix"], **spec.part("mix")
-            )
-    dims = {part: encoder.dim for part, encoder in frozen.encoders.items()}
-    return Embedder(
-        words=words,
-        characters=characters,
-        mixes=mixes,
-        layer_dims=dims,
-        tuned=tuned_part(frozen.encoders),
-    )
-
-
-def _words(
-    spec: RunSpec, frozen: Frozen, lexicon: Lexicon
-) -> LearnedWords | StaticWords | None:
-    """The word vectors of a head, if it has some."""
-    words, repeated = lexicon["words"], lexicon["repeated"]
-    if frozen.vectors is not None:
-        trainable = spec.settings["vectors.trainable"]
-        return StaticWords(
-            frozen.vectors, words, repeated=repeated, trainable=trainable
-        )
-    if frozen.width:
-        return LearnedWords(words, frozen.width, repeated=repeated)
-    return None
-
-
-def build_stores(setup: Setup, encoders: Mapping[str, Encoder]) -> dict[str, Source]:
-    """The layers of each encoder, by its part of a stack."""
-    stores = {}
+def load_frozen(spec: RunSpec, setup: Setup, words: set[str]) -> Frozen:
+    """The encoders, and the vectors that these words can look up. Raises UserError."""
+    encoders = {}
     for part, options in setup.encoders.items():
-        # Other options of the encoder may change its vectors; these do not.
-        others = [item for item in options.items() if item[0] not in _NO_VARIANT]
-        variant = str(sorted(others)) + code_of("encoders", options["kind"])
-        stores[part] = source_of(encoders[part], variant=variant, **setup.store)
-    return stores
+        encoders[part] = load_encoder(run_seed=setup.seed, **options)
+    _expect(encoders, words)
+    kind = spec.settings.get("encoder.words")
+    if kind == "learned" and spec.contents is not None:
+        width = spec.contents.get("width")  # of a record, which knows their width
+        return Frozen(encoders, None, width if isinstance(width, int) else 0)
+    if not kind:
+        return Frozen(encoders, None, 0)
+    table = load_static(str(setup.vectors), words)
+    return Frozen(encoders, table if kind == "static" else None, table.dim)
 
 
-_NO_VARIANT = ("weights", "device", "tune")
+def _expect(encoders: Mapping[str, Encoder], words: set[str]) -> None:
+    """Tell the words to the encoders that want to know them."""
+    for encoder in encoders.values():
+        expect = getattr(encoder, "expect", None)
+        if expect:
+            expect(words)
 
 
-def build_indexer(embedder: Embedder, stores: Mapping[str, Source]) -> Indexer:
-    """Turns texts into the tensors that this embedder reads."""
-    words, characters = embedder.words, embedder.characters
-    return Indexer(
-        words=words.index if words is not None else None,
-        characters=characters.vocabulary if characters is not None else None,
-        layers={part: store.batch for part, store in stores.items()},
-    )
+def with_words(frozen: Frozen, setup: Setup, words: set[str]) -> Frozen:
+    """The same frozen parts, whose vectors these words can look up."""
+    _expect(frozen.encoders, words)
+    if frozen.vectors is None:
+        return frozen
+    return replace(frozen, vectors=load_static(str(setup.vectors), words))
 
 
 @dataclass(frozen=True)
@@ -213,7 +139,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         data = build_data(spec, setup)
         splits = read_splits(data, spec, setup)
         where = f"task={spec.task} suite={spec.suite}"
-        check_size(splits, where)
+        check_size({split: len(splits[split]) for split in SCORED}, where)
         checks = check_splits(splits, where)
         digest = data_digest(data, splits)
         splits["train"] = training_split(splits["train"], spec, setup)
@@ -222,7 +148,8 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         words = set[str]()
         for examples in splits.values():
             words.update(words_of(examples))
-        note_long_words(spec, words)
+        if spec.part("task.characters"):
+            note_long_words(words)
         frozen = load_frozen(spec, setup, words)
         suite_vectors = _suite_vectors(setup, frozen, words)
         _note_foreign(setup, frozen, suite_vectors, splits)

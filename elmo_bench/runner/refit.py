@@ -16,8 +16,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.runner.data import Splits, words_of
-from elmo_bench.runner.frozen import load_frozen
-from elmo_bench.runner.prepare import Prepared
+from elmo_bench.runner.prepare import Prepared, load_frozen
 from elmo_bench.runner.train import Trained, build, fill, make_trainer
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNE
@@ -79,7 +78,7 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
     if prepared.spec.head == FLOOR:
         _fit(trained, examples, epochs)
     else:
-        fill(trained, both, "train")
+        fill(trained, both, ["train"])
         _train(trained, both, epochs, work / FOLDER)
     _, seconds = clock.read()
     about = {"epochs": epochs, "examples": len(examples), "cpu_seconds": seconds}

@@ -4,7 +4,7 @@ A finished run and a wrong option end before torch is imported.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,9 @@ from elmo_bench.ledger import Record, RunPaths, read_record_at, record_of
 from elmo_bench.ledger.record import Kept, Refit
 from elmo_bench.runner.estimate import say_how_long
 from elmo_bench.runner.finished import Files, Finished, data_files, files_read
+from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.here import check_here
+from elmo_bench.spec.config import CONF, compose, one_run
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
 from elmo_bench.spec.settings import check_run
@@ -27,10 +29,9 @@ from elmo_bench.spec.task_files import reads_own_data
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
-    from elmo_bench.runner.evaluate import Outcomes
     from elmo_bench.runner.prepare import Prepared
-    from elmo_bench.runner.refit import Refitted
-    from elmo_bench.runner.train import Trained
+    from elmo_bench.training.callbacks import History
+    from elmo_bench.training.contracts import Metric
 
 PACKAGES = (
     "elmo-bench",
@@ -90,6 +91,25 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         return _trained(prepared, paths, files, attempt=attempt), False
 
 
+def run_floor(config: DictConfig, options: Sequence[str]) -> Record | None:
+    """The record of a run's floor, which is made if the ledger lacks it.
+
+    None if the run needs none, or another process makes it. What is to be said of the
+    data was printed by the run. options: as the user gave them.
+    """
+    of_floor = floor_options(config, one_run(options, CONF))
+    if of_floor is None:
+        return None
+    console.quiet = True
+    try:
+        record, _ = run(compose("config", of_floor))
+    except ledger.HeldElsewhere:
+        return None
+    finally:
+        console.quiet = False
+    return record
+
+
 def _prepared(spec: RunSpec, setup: Setup) -> tuple["Prepared", Files | None]:
     """Step 1, and the `files` of the record. Raises UserError."""
     started = time.time()
@@ -124,15 +144,18 @@ def _with_files(paths: RunPaths, files: Files | None) -> Record:
 
 def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
     """Refit the head of a run that is in the ledger; its record, which says so."""
+    from elmo_bench.runner.heads import keep_head
     from elmo_bench.runner.refit import refit
 
     with disk_errors(paths.work):
         refitted = refit(prepared, record.epochs.best, paths.work)
-        kept = _write_head(prepared, refitted.trained, paths, record.attempt)
+        trained = refitted.trained
+        head: Any = trained.module.head
+        kept = keep_head(head, trained.about, paths, record.attempt)
     update = {"kept": Kept(**kept), "refit": Refit(**refitted.about)}
     record = record.model_copy(update=update)
     ledger.rewrite_record(paths, record)
-    _remove_rest(prepared, paths)
+    _remove_rest(paths, predictions=prepared.setup.predictions)
     return record
 
 
@@ -141,7 +164,9 @@ def _trained(
 ) -> Record:
     """Steps 2 to 4: train, evaluate, record."""
     from elmo_bench.runner.evaluate import evaluate
+    from elmo_bench.runner.heads import keep_head
     from elmo_bench.runner.refit import refit
+    from elmo_bench.runner.serving import serving_of
     from elmo_bench.runner.train import train
     from elmo_bench.training.loggers import open_loggers
 
@@ -158,117 +183,77 @@ def _trained(
     with disk_errors(paths.work), loggers as logs:
         trained = train(prepared, paths.work, logs=logs)
         scores, outcomes = evaluate(prepared, trained, paths.work)
-        refitted = None
+        head: Any = trained.module.head
+        content = {
+            "attempt": attempt,
+            "hash": paths.hash,
+            "scores": scores,
+            "outcomes": ledger.digest_of(outcomes),
+        }
+        content |= _content(prepared, head, trained.module.metric, trained.history)
+        if files is not None:
+            content["files"] = files
+        if reads_own_data(spec.task):
+            content["serving"] = serving_of(prepared, trained)
+        kept = trained
         if setup.refit:
             refitted = refit(prepared, trained.history.best_epoch, paths.work)
-        return record(
-            prepared,
-            trained,
-            scores,
-            outcomes,
-            paths,
-            attempt=attempt,
-            files=files,
-            refitted=refitted,
-        )
+            content["refit"] = refitted.about
+            kept = refitted.trained
+        content["kept"] = keep_head(kept.module.head, kept.about, paths, attempt)
+        record = record_of(content)
+        ledger.write_record(paths, record, outcomes)
+        _remove_rest(paths, predictions=setup.predictions)
+        return record
 
 
-def record(
-    prepared: "Prepared",
-    trained: "Trained",
-    scores: Mapping[str, Any],
-    outcomes: "Outcomes",
-    paths: RunPaths,
-    *,
-    attempt: str,
-    files: Files | None,
-    refitted: "Refitted | None" = None,
-) -> Record:
-    """Write the head, the outcomes and the record; then remove what is no longer
-    needed. Returns the record.
-
-    refitted: the head that is kept in the place of the one that was scored.
-    """
-    kept = trained if refitted is None else refitted.trained
-    head = _write_head(prepared, kept, paths, attempt)
-    history, splits = trained.history, prepared.splits
-    metric = trained.module.metric
-    content: dict[str, Any] = {
+def _content(
+    prepared: "Prepared", head: Any, metric: "Metric", history: "History"
+) -> dict[str, Any]:
+    """What a record says of the data, the training and the machine."""
+    spec = prepared.spec
+    setup = prepared.setup
+    frozen = prepared.frozen
+    content = {
         "schema": ledger.SCHEMA,
-        "attempt": attempt,
-        "spec": prepared.spec.to_json(),
-        "hash": paths.hash,
-        "seed": prepared.setup.seed,
+        "spec": spec.to_json(),
+        "seed": setup.seed,
         "metric": metric.main,
         "formula": metric.formula,
         "selected_on": "dev",
-        "scores": scores,
-        "outcomes": ledger.digest_of(outcomes),
         "layer_weights": history.mixes,
         "epochs": {"run": len(history.scores), "best": history.best_epoch},
         "curves": history.curves,
-        "parameters": _parameters(prepared, trained),
+        "parameters": _parameters(head, frozen.parameters),
         "data": {
-            "counts": {split: len(examples) for split, examples in splits.items()},
+            "counts": {name: len(split) for name, split in prepared.splits.items()},
             "notes": prepared.notes,
             "checks": prepared.checks,
         },
-        "cost": _cost(prepared, trained),
-        "kept": head,
+        "cost": _cost(history, encodes=bool(frozen.encoders), device=setup.device),
         "environment": _environment(prepared),
         "created": ledger.now(),
     }
-    changes = computed_changes(prepared.spec)
+    changes = computed_changes(spec)
     if changes is not None:
         content["changes"] = changes
-    if files is not None:
-        content["files"] = files
-    if reads_own_data(prepared.spec.task):
-        content["serving"] = _serving(prepared, trained)
-    if refitted is not None:
-        content["refit"] = refitted.about
-    written = record_of(content)
-    ledger.write_record(paths, written, outcomes)
-    _remove_rest(prepared, paths)
-    return written
+    return content
 
 
-def _write_head(
-    prepared: "Prepared", trained: "Trained", paths: RunPaths, attempt: str
-) -> dict[str, Any]:
-    """Write the head; what a record says of it."""
-    from elmo_bench.runner.heads import About, KeptHead, write_head
-
-    head: Any = trained.module.head
-    about = About(
-        spec=ledger.Spec(**prepared.spec.to_json()),
-        vocabulary=trained.vocabulary,
-        lexicon=trained.lexicon,
-        encoders=prepared.frozen.checksums,
-        attempt=attempt,
-    )
-    trained_head = KeptHead(head.state_dict(), about)
-    file = write_head(paths.work / "head.safetensors", trained_head)
-    return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
-
-
-def _parameters(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
-    from elmo_bench.encoders.tuning import tuned_of
-
-    head: Any = trained.module.head
-    trainable = []
+def _parameters(head: Any, of_encoders: int) -> dict[str, Any]:
+    trainable = 0
     for parameter in head.parameters():
         if parameter.requires_grad:
-            trainable.append(parameter.numel())
+            trainable += parameter.numel()
     frozen = getattr(head.embedder.words, "frozen", 0)
-    for encoder in prepared.frozen.encoders.values():
-        tuned = tuned_of(encoder)
-        frozen += encoder.parameters if tuned is None else tuned.frozen
-    parameters: dict[str, Any] = {"trainable": sum(trainable), "frozen": frozen}
     tuned = head.embedder.tuned
-    if tuned is not None:
-        parameters["tuned"] = {"way": tuned.way, "count": tuned.count}
-    return parameters
+    if tuned is None:
+        return {"trainable": trainable, "frozen": frozen + of_encoders}
+    return {
+        "trainable": trainable,
+        "frozen": frozen + tuned.frozen,
+        "tuned": {"way": tuned.way, "count": tuned.count},
+    }
 
 
 def _environment(prepared: "Prepared") -> dict[str, Any]:
@@ -290,14 +275,12 @@ def _environment(prepared: "Prepared") -> dict[str, Any]:
     return environment
 
 
-def _cost(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
+def _cost(history: "History", *, encodes: bool, device: str) -> dict[str, Any]:
     import torch
 
-    history = trained.history
-    on_gpu = prepared.setup.device == "cuda"
-    peak = torch.cuda.max_memory_allocated() if on_gpu else peak_memory()
+    peak = torch.cuda.max_memory_allocated() if device == "cuda" else peak_memory()
     clocks = {"": history.whole, "train_": history.training}
-    if prepared.frozen.encoders:
+    if encodes:
         clocks["encode_"] = history.encoding
     spent = {name: clock.read() for name, clock in clocks.items()}
     cost = {}
@@ -311,25 +294,14 @@ def _cost(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
     return cost
 
 
-def _serving(prepared: "Prepared", trained: "Trained") -> dict[str, Any]:
-    from elmo_bench.runner.serving import frozen_bytes, text_ms
-
-    serving: dict[str, Any] = {
-        "frozen_bytes": frozen_bytes(prepared.spec, prepared.setup)
-    }
-    if prepared.setup.device == "cpu":
-        serving["text_ms"] = round(text_ms(prepared, trained), 3)
-    return serving
-
-
-def _remove_rest(prepared: "Prepared", paths: RunPaths) -> None:
+def _remove_rest(paths: RunPaths, *, predictions: bool) -> None:
     """Remove the checkpoints of a finished run.
 
     Without predictions=true, also predictions: they are an earlier head's
     (overwrite=true).
     """
     patterns = ["*.ckpt", "refit/*.ckpt"]
-    if not prepared.setup.predictions:
+    if not predictions:
         patterns.append("*.predictions.*")
     for pattern in patterns:
         for path in paths.work.glob(pattern):

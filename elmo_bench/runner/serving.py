@@ -2,18 +2,29 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from elmo_bench.base.progress import Clock
 from elmo_bench.encoders.inputs import inputs_of
 from elmo_bench.encoders.static import path_of
-from elmo_bench.runner.prepare import Prepared, build_indexer, build_stores
+from elmo_bench.runner.heads import build_indexer, build_stores
+from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.training.module import DataModule, predictions_of
 
 MOST = 200  # examples of test that are timed, evenly from all
+
+
+def serving_of(prepared: Prepared, trained: Trained) -> dict[str, Any]:
+    """What a record says of it; on a GPU nothing is timed."""
+    setup = prepared.setup
+    serving: dict[str, Any] = {"frozen_bytes": frozen_bytes(prepared.spec, setup)}
+    if setup.device == "cpu":
+        serving["text_ms"] = round(text_ms(prepared, trained), 3)
+    return serving
 
 
 def frozen_bytes(spec: RunSpec, setup: Setup) -> int:
@@ -39,7 +50,8 @@ def text_ms(prepared: Prepared, trained: Trained) -> float:
     index = build_indexer(head.embedder, build_stores(setup, prepared.frozen.encoders))
     batches = DataModule(
         {"test": examples},
-        lambda some: head.collate(some, index),
+        head.collate,
+        index,
         batch=trained.loaders.batch,
         tokens=trained.loaders.tokens,
         seed=setup.seed,

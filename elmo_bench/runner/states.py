@@ -5,7 +5,7 @@ import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,13 +13,14 @@ from typing import Any
 from elmo_bench.ledger import (
     Holder,
     Record,
+    learned,
     minutes_of,
     read_all,
     read_holders,
     settings_key,
 )
 from elmo_bench.runner.estimate import Amounts, seconds_of
-from elmo_bench.runner.plan import PlannedRun
+from elmo_bench.runner.plan import Plan, PlannedRun
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import FLOOR
@@ -49,7 +50,9 @@ class RunState:
 
     @property
     def converged(self) -> bool:
-        return self.record is not None and converged(self.record)
+        if self.record is None:
+            return False
+        return converged(self.record.spec, learned=learned(self.record))
 
 
 class LedgerState:
@@ -154,6 +157,19 @@ class LedgerState:
                 if seconds is not None:
                     return seconds
         return published.get((spec.suite, spec.task, spec.encoder))
+
+
+def states_of(plan: Plan) -> list[RunState]:
+    """The state of each run of a sweep; missing if it is to be made again."""
+    states = LedgerState(plan.ledger).states(plan.runs)
+    if plan.overwrite:
+        return [replace(state, state="missing") for state in states]
+    return states
+
+
+def not_done(states: Iterable[RunState]) -> list[PlannedRun]:
+    """The runs that are missing, or that another process makes."""
+    return [state.run for state in states if state.state != "done"]
 
 
 @contextmanager

@@ -17,16 +17,17 @@ from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuning import Source
+from elmo_bench.ledger import Spec
 from elmo_bench.runner.data import words_of
-from elmo_bench.runner.floors import vocabulary_of
-from elmo_bench.runner.prepare import (
-    Lexicon,
-    Prepared,
+from elmo_bench.runner.heads import (
+    About,
     build_head,
     build_indexer,
     build_stores,
     lexicon_of,
+    vocabulary_of,
 )
+from elmo_bench.runner.prepare import Prepared
 from elmo_bench.spec.budget import epochs_of, readings
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.task_files import FLOOR
@@ -54,8 +55,7 @@ class Trained:
     module: HeadTraining
     loaders: DataModule
     stores: dict[str, Source]  # by encoder
-    vocabulary: dict[str, Any]
-    lexicon: Lexicon
+    about: About  # is kept with the head
     history: History
     trainer: pl.Trainer | None = None
 
@@ -73,7 +73,7 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     if prepared.spec.head == FLOOR:
         fit(trained, prepared, logs)
         return trained
-    fill(trained, prepared, "train", "dev")
+    fill(trained, prepared, ["train", "dev"])
     patience = _patience(training, trained)
     callbacks = [
         RandomState(),
@@ -201,7 +201,7 @@ def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
     module.load_state_dict(best)
 
 
-def fill(trained: Trained, prepared: Prepared, *splits: str) -> None:
+def fill(trained: Trained, prepared: Prepared, splits: Sequence[str]) -> None:
     """Compute the frozen layers of these splits, or find them in the store."""
     trained.history.encoding.start()
     texts = []
@@ -226,35 +226,38 @@ def build(prepared: Prepared) -> Trained:
     keep_freed_memory()
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
-    lexicon = lexicon_of(splits["train"])
-    vocabulary = vocabulary_of(spec, prepared.data, splits["train"])
-    module = _module(prepared, training, lexicon, vocabulary)
+    about = About(
+        spec=Spec(**spec.to_json()),
+        vocabulary=vocabulary_of(spec, prepared.data, splits["train"]),
+        lexicon=lexicon_of(splits["train"]),
+        encoders=prepared.frozen.checksums,
+    )
+    module = _module(prepared, training, about)
     head: Any = module.head
     stores = build_stores(setup, prepared.frozen.encoders)
-    index = build_indexer(head.embedder, stores)
     loaders = DataModule(
         splits,
-        lambda examples: head.collate(examples, index),
+        head.collate,
+        build_indexer(head.embedder, stores),
         batch=training["batch"],
         tokens=training["tokens"],
         seed=setup.seed,
         readings=readings(spec, len(splits["train"])),
     )
     history = History(whole, prepared.code)
-    return Trained(module, loaders, stores, vocabulary, lexicon, history)
+    return Trained(module, loaders, stores, about, history)
 
 
 def _module(
-    prepared: Prepared,
-    training: Mapping[str, Any],
-    lexicon: Lexicon,
-    vocabulary: Mapping[str, Any],
+    prepared: Prepared, training: Mapping[str, Any], about: About
 ) -> HeadTraining:
     """The head and its training. Raises UserError for numbers that a part refuses."""
     metric = task_class(prepared.spec.task, "metric")()
     gold: Any = {}
     try:
-        head = build_head(prepared.spec, prepared.frozen, lexicon, vocabulary)
+        head = build_head(
+            prepared.spec, prepared.frozen, about.lexicon, about.vocabulary
+        )
         for split, examples in prepared.splits.items():
             gold[split] = [example.gold for example in examples]
         return HeadTraining(

@@ -18,9 +18,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Record
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.frozen import Frozen, load_frozen, with_words
 from elmo_bench.runner.heads import AGAIN, KeptHead, build_kept, read_head
 from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
+from elmo_bench.runner.prepare import Frozen, load_frozen, with_words
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -28,6 +28,8 @@ from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.module import DataModule, predictions_of
 
+# {label: probability} of an example, or of each token of one that is tagged.
+Shares = dict[str, float] | list[dict[str, float]]
 # Asks a head about a batch of so many examples.
 Ask = Callable[[Any, dict[str, Any], int], list[Any]]
 
@@ -73,8 +75,8 @@ class TrainedHead:
         """A prediction for each example; None for an example without text."""
         return self._ask(examples, predictions_of)
 
-    def probabilities(self, examples: Sequence[Any]) -> list[dict[str, float] | None]:
-        """The probability of each label, for each example; None as above.
+    def probabilities(self, examples: Sequence[Any]) -> list[Shares | None]:
+        """The probability of each label, for each example or token; None as above.
 
         Raises UserError for a head that gives none.
         """
@@ -86,14 +88,15 @@ class TrainedHead:
         if complete:
             self._prepare(words_of(examples))
             batches = self._batches(list(complete.values()))
-            found = _answers(self.head, batches, len(complete), ask)
-            for place, answer in zip(complete, found, strict=True):
+            of_complete = _answers(self.head, batches, len(complete), ask)
+            for place, answer in zip(complete, of_complete, strict=True):
                 answers[place] = answer
         return answers
 
     def _prepare(self, words: Sequence[str]) -> None:
         """Load the frozen parts and build the head, unless it knows these words."""
-        note_long_words(self.spec, set(words))
+        if self.spec.part("task.characters"):
+            note_long_words(set(words))
         if self.frozen is not None and self.words.issuperset(words):
             return
         self.words.update(words)
@@ -110,7 +113,8 @@ class TrainedHead:
     def _batches(self, examples: list[Any]) -> DataModule:
         return DataModule(
             {"text": examples},
-            lambda some: self.head.collate(some, self.index),
+            self.head.collate,
+            self.index,
             seed=self.setup.seed,
             batch=self.usual.settings["task.training.batch"],
             tokens=self.usual.settings["task.training.tokens"],
@@ -121,17 +125,15 @@ def no_probabilities(task: str) -> str:
     """The sentence for a task whose head gives none."""
     return (
         f"task={task}: its head gives no probabilities of labels. "
-        "The heads of classification and pairs do."
+        "The heads of classification, pairs and tagging do."
     )
 
 
-def _probabilities_of(
-    head: Any, batch: dict[str, Any], count: int
-) -> list[dict[str, float]]:
+def _probabilities_of(head: Any, batch: dict[str, Any], count: int) -> list[Shares]:
     """The probability of each label for each of so many examples. Raises UserError."""
     if not hasattr(head, "probabilities"):
         raise UserError(no_probabilities(type(head).__module__.split(".")[-2]))
-    answers: list[dict[str, float]] = head.probabilities(batch)
+    answers: list[Shares] = head.probabilities(batch)
     return answers
 
 

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any
 
 from elmo_bench.spec.settings import QUICK
-from elmo_bench.spec.task_files import FLOOR, head_of, task_yaml
+from elmo_bench.spec.task_files import FLOOR, head_choice, task_yaml
 
 EPOCHS = "task.training.epochs"
 LEAST = "task.training.least_steps"
@@ -54,19 +54,22 @@ def steps_of(spec: Any, examples: int) -> int:
 
 
 def _part(spec: Any, whole: int) -> int:
-    is_quick = spec.settings.get(QUICK) and head_of(spec.task, spec.settings) != FLOOR
-    return ceil(whole / FIFTH) if is_quick else whole
+    if not spec.settings.get(QUICK):
+        return whole
+    head = head_choice(spec.task, spec.settings.get("task.head.name"))
+    return whole if head == FLOOR else ceil(whole / FIFTH)
 
 
-def converged(record: Any) -> bool:
-    """Whether the run of a `ledger.Record` had its task's budget of epochs, and learned
-    something.
+def converged(spec: Any, *, learned: bool) -> bool:
+    """Whether a run had its task's budget of epochs, and learned something.
+
+    spec: a RunSpec or a record's. learned: `ledger.learned` of its record.
 
     The budget is `report.budget` of the yaml of its task and head: epochs by size, or
     null without epochs; no run of a task without the key is converged.
     """
-    spec = record.spec
-    task = task_yaml(spec.task, head_of(spec.task, spec.settings))
+    head = head_choice(spec.task, spec.settings.get("task.head.name"))
+    task = task_yaml(spec.task, head)
     training = task.get("training", {})
     steps = spec.settings.get(LEAST)
     if spec.settings.get(QUICK):
@@ -77,7 +80,7 @@ def converged(record: Any) -> bool:
     epochs = spec.settings.get(EPOCHS)
     if not isinstance(budget, int) or not isinstance(epochs, int):
         return False
-    return epochs >= budget and learned(record)
+    return epochs >= budget and learned
 
 
 def _budget(report: Mapping[str, Any], size: str) -> Any:
@@ -89,21 +92,3 @@ def _budget(report: Mapping[str, Any], size: str) -> Any:
     if budget is None:  # a task without epochs
         return 1
     return budget.get(size) if isinstance(budget, dict) else None
-
-
-def learned(record: Any) -> bool:
-    """Whether a run learned something.
-
-    It did not if it scores 0 on dev, or the same after every one of several epochs
-    while its head gives one answer to everything, as far as the scores by type show.
-    """
-    curve = record.curves.dev
-    scores = record.scores.dev
-    answers = 0
-    for counts in scores.by_type.values():
-        if any(counts.get(key) for key in ("correct", "guessed", "excess")):
-            answers += 1
-    is_flat = len(curve) > 1 and len(set(curve)) == 1 and curve[0] < 100
-    if is_flat and answers < 2:
-        return False
-    return scores.overall[record.metric] > 0

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -124,10 +125,14 @@ def load_yaml(path: Path) -> tuple[DictConfig, list[Any]]:
     return content, defaults
 
 
+def copied(config: DictConfig | ListConfig) -> Any:
+    """A deep copy. `copy.deepcopy` takes several times as long."""
+    return pickle.loads(pickle.dumps(config))
+
+
 def _content(path: Path) -> DictConfig | ListConfig:
     try:
-        _check_aliases(path)
-        return OmegaConf.load(path)
+        return copied(_read_once(path, path.read_bytes()))
     except (
         yaml.YAMLError,
         UnicodeDecodeError,
@@ -139,6 +144,13 @@ def _content(path: Path) -> DictConfig | ListConfig:
         where = f"{path}:{mark.line + 1}" if mark else f"{path}"
         why = getattr(error, "problem", first_line(error))
         raise UserError(f"{where} cannot be read as YAML ({why}). Fix it.") from None
+
+
+@cache
+def _read_once(path: Path, source: bytes) -> DictConfig | ListConfig:
+    """The content of a yaml with this source: a file that changes is read again."""
+    _check_aliases(path)
+    return OmegaConf.load(path)
 
 
 def _check_aliases(path: Path) -> None:

@@ -29,6 +29,7 @@ from elmo_bench.spec.conf_files import (
     choices,
     config_file,
     config_files,
+    copied,
     first_line,
     load_yaml,
     plain_yaml,
@@ -152,7 +153,7 @@ def _with_values(defaults: DictConfig, values: Sequence[Override]) -> DictConfig
 
     Raises UserError and errors of OmegaConf.
     """
-    config = copy.deepcopy(defaults)
+    config = copied(defaults)
     for override in values:
         _set(config, override, defaults)
     OmegaConf.resolve(config)

@@ -22,7 +22,7 @@ from elmo_bench.spec.settings import (
     VECTORS,
     name_of,
 )
-from elmo_bench.spec.task_files import head_of
+from elmo_bench.spec.task_files import head_choice
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES
 
 # The options of a mix that some kinds alone read, by kind.
@@ -76,8 +76,7 @@ def _epochs_decide(task: Mapping[str, Any], size: str) -> bool:
     name = task["name"]
     if not reads_own_data(name):
         return False
-    head = head_of(name, {"task.head.name": task["head"]["name"]})
-    usual = task_yaml(name, head)["training"]
+    usual = task_yaml(name, head_choice(name, task["head"]["name"]))["training"]
     steps = usual.get("least_steps")
     if steps is None:
         return False

@@ -33,7 +33,7 @@ from elmo_bench.spec.settings import (
     name_of,
     parts_of,
 )
-from elmo_bench.spec.task_files import head_of, head_options
+from elmo_bench.spec.task_files import head_choice, head_options
 
 # With either, the seed draws the training examples.
 DRAWN = {"data.train_fraction", "data.max_train"}
@@ -149,7 +149,7 @@ class RunSpec:
     @cached_property
     def head(self) -> str:
         """The choice of `head`: strong, linear or floor."""
-        return head_of(self.task, self.settings)
+        return head_choice(self.task, self.settings.get("task.head.name"))
 
     def default(self) -> "RunSpec":
         """The default run of this suite, task, encoder, head and size.

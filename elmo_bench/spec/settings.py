@@ -181,7 +181,7 @@ def check_run(config: DictConfig) -> None:
     else:
         _check_no_own_data(config)
     _check_refit(config)
-    check_head(config)
+    check_head(config.task.name, config.encoder.name, config.head.name)
     _check_ledger(Path(config.ledger))
     words = config.encoder.words
     if words and not config.encoder.vectors:
@@ -299,7 +299,7 @@ def _check_run_name(config: DictConfig) -> None:
 
 
 def _check_contextual(config: DictConfig) -> None:
-    check_tuning(config)
+    check_tuning(config.encoder, config.task)
     encoders = parts_of(config.encoder.contextual).values()
     if any(options.get("context") is True for options in encoders):
         raise UserError(

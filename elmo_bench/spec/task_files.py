@@ -29,9 +29,8 @@ def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
     return content | keys | {"report": report}
 
 
-def head_of(task: str, settings: Mapping[str, Any]) -> str:
-    """The choice of `head` of a run with these settings, which have its name."""
-    name = settings.get("task.head.name")
+def head_choice(task: str, name: object) -> str:
+    """The choice of `head` by the name of the head (`task.head.name`)."""
     for head in task_yaml(task).get("heads") or {}:
         if task_yaml(task, head)["head"]["name"] == name:
             return head
@@ -87,21 +86,20 @@ def put_head(config: DictConfig, used: Mapping[str, str]) -> None:
 def _no_head(head: str, used: Mapping[str, str]) -> str:
     """One line for a head that the task does not have."""
     task = used["task"]
-    own = ", ".join(filter(reads_own_data, choices("task")))
+    others = ", ".join(filter(reads_own_data, choices("task")))
     if head == FLOOR:
         encoder = used["encoder"]
-        return f"encoder={encoder}: a floor, which task={task} lacks. It is for: {own}"
+        return (
+            f"encoder={encoder}: a floor, which task={task} lacks. It is for: {others}"
+        )
     return (
         f"head={head}: task={task} has its own head alone. "
-        f"Leave out the option, or choose one of: task={own}"
+        f"Leave out the option, or choose one of: task={others}"
     )
 
 
-def check_head(config: DictConfig) -> None:
+def check_head(task: str, encoder: str, head: str) -> None:
     """Raises UserError for a floor's head without the floor, and the reverse."""
-    encoder = config.encoder.name
-    head = config.head.name
-    task = config.task.name
     floor = floor_of(task)
     if head == FLOOR and encoder != floor:
         raise UserError(

@@ -11,9 +11,9 @@ TUNED_RATE = "encoder.tune_lr"
 USUAL_RATES = {"lora": 3e-4, "full": 3e-5}
 
 
-def check_tuning(config: DictConfig) -> None:
+def check_tuning(encoder: DictConfig, task: DictConfig) -> None:
     """Raises UserError for an encoder that is to be tuned, and cannot be."""
-    contextual = config.encoder.contextual
+    contextual = encoder.contextual
     if contextual is None:
         return
     parts = contextual.get("parts") or {}
@@ -22,11 +22,11 @@ def check_tuning(config: DictConfig) -> None:
         return
     if contextual.get("kind") == "stack":
         raise UserError(
-            f"encoder.contextual.tune: encoder={config.encoder.name} is a stack, which "
+            f"encoder.contextual.tune: encoder={encoder.name} is a stack, which "
             "cannot be tuned. Choose one of its encoders alone."
         )
-    if config.task.get("report", {}).get("deterministic"):
+    if task.get("report", {}).get("deterministic"):
         raise UserError(
             f"encoder.contextual.tune={contextual.tune}: the head of "
-            f"task={config.task.name} learns without gradients. Choose tune=none."
+            f"task={task.name} learns without gradients. Choose tune=none."
         )

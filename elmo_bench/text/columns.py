@@ -139,12 +139,12 @@ def read_plain(path: Path) -> list[tuple[str, ...]]:
     return texts
 
 
-def has_null_tag(sequences: Iterable[Sequence[str]], tag: str = NO_GOLD) -> bool:
+def has_null_tag(sequences: Iterable[Sequence[str]]) -> bool:
     """Whether `-` is a tag of its own in a file.
 
     Then there are sentences of `-` and other tags. Otherwise it is missing gold.
     """
-    return any(tag in tags and set(tags) != {tag} for tags in sequences)
+    return any(NO_GOLD in tags and set(tags) != {NO_GOLD} for tags in sequences)
 
 
 def check_gold(

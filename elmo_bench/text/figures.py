@@ -243,6 +243,53 @@ class LabelAccuracy:
         return label_table(scores, f"{scores['overall'][self.unit]} {self.unit}")
 
 
+COUNTED = ("correct", "guessed", "gold")
+
+
+class LabelMacroF1(LabelAccuracy):
+    """The unweighted mean of the labels' F1, as the main figure: a `contracts.Metric`.
+
+    A task's metric names its labels: `class Metric(LabelMacroF1): names = {"a": "a"}`.
+    A label that neither gold nor predicted has counts as 0, as in scikit-learn's
+    `f1_score(labels=[...], average="macro", zero_division=0)`.
+    """
+
+    main = "macro_f1"
+    formula = "macro-f1-counts"  # of 2 · correct / (guessed + gold) of each label
+
+    @property
+    def summed(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The counts of every label; a paired test leaves out items by these."""
+        return tuple(name for names in self._of_labels() for name in names)
+
+    def counts(
+        self, gold: Sequence[Any], predicted: Sequence[Any]
+    ) -> dict[str, np.ndarray]:
+        """As `LabelAccuracy.counts`, and 1 where an item counts for a label."""
+        counts = super().counts(gold, predicted)
+        for label, names in zip(self.names, self._of_labels(), strict=True):
+            is_gold = np.array([answer == label for answer in gold])
+            is_guessed = np.array([answer == label for answer in predicted])
+            rows = (is_gold & is_guessed, is_guessed, is_gold)
+            counts |= zip(names, rows, strict=True)
+        return counts
+
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """macro_f1, and the figures of `LabelAccuracy`; percentages are unrounded."""
+        f1 = []
+        for names in self._of_labels():
+            f1.append(shares(*(sums[name] for name in names))["f1"])
+        return {"macro_f1": np.mean(f1, axis=0)} | super().figures(sums)
+
+    def _of_labels(self) -> list[list[str]]:
+        """The names of the counts of each label, in the order of COUNTED.
+
+        With the number of the label: names of counts have no dots, and labels may.
+        """
+        places = range(len(self.names))
+        return [[f"{count}_{place}" for count in COUNTED] for place in places]
+
+
 def _check_label(
     where: str, cell: str, labels: Collection[str], unknown: Collection[str] = ()
 ) -> None:

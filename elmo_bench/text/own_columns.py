@@ -1,7 +1,6 @@
 """The usual names of columns. Imports no torch."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 # Best first.
 USUAL = {
@@ -40,14 +39,6 @@ USUAL = {
     "premise": ("premise", "sentence1", "text1", "question1", "first", "text_a"),
     "hypothesis": ("hypothesis", "sentence2", "text2", "question2", "second", "text_b"),
 }
-
-
-def names_in(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The names of the columns of some rows, in order."""
-    names: dict[str, None] = {}
-    for row in rows:
-        names.update(dict.fromkeys(row))
-    return list(names)
 
 
 def usual_columns(part: str, columns: Sequence[str]) -> list[str]:

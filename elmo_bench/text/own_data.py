@@ -5,6 +5,7 @@ What is guessed is noted. Imports no torch.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from elmo_bench.text.own_checks import (
     note_contradictions,
     note_labels,
 )
-from elmo_bench.text.own_columns import names_in, usual_columns
+from elmo_bench.text.own_columns import usual_columns
 from elmo_bench.text.own_texts import rows_of_texts
 from elmo_bench.text.split_files import files_of, unused_files
 from elmo_bench.text.tables import Row, ending_of, read_table, write_table
@@ -250,7 +251,7 @@ class OwnData:
 
         Without `gold` the last part may be missing. Raises UserError.
         """
-        columns = names_in(rows)
+        columns = list(dict.fromkeys(chain.from_iterable(rows)))
         chosen: dict[str, str] = {}
         listed: list[str] = []
         for part in self.parts:

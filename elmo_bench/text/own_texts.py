@@ -33,20 +33,30 @@ def _cell(text: Any) -> Any:
 
 
 def with_probabilities(
-    examples: Sequence[Any], found: Sequence[Mapping[str, float] | None]
+    examples: Sequence[Any],
+    found: Sequence[Mapping[str, float] | Sequence[Mapping[str, float]] | None],
 ) -> list[Any]:
     """The examples, whose rows have a column for each label.
 
-    found: the probabilities for each example; None for one without text.
+    found: the probabilities for each example, or a list of them for each of its tokens,
+    which is a list in its cells; None for one without text.
     """
     labels: dict[str, None] = {}
-    for answer in found:
-        labels |= dict.fromkeys(answer or ())
+    for shares in found:
+        first = shares[0] if isinstance(shares, Sequence) else shares
+        labels |= dict.fromkeys(first or ())
     changed = []
-    for example, answer in zip(examples, found, strict=True):
+    for example, shares in zip(examples, found, strict=True):
         cells: dict[str, Any] = {}
         for label in labels:
-            share = None if answer is None else round(answer[label], DIGITS)
-            cells[f"{PROBABILITY} {label}"] = share
+            cells[f"{PROBABILITY} {label}"] = _cell_of(shares, label)
         changed.append(replace(example, row=example.row | cells))
     return changed
+
+
+def _cell_of(shares: Any, label: str) -> Any:
+    if shares is None:
+        return None
+    if isinstance(shares, Mapping):
+        return round(shares[label], DIGITS)
+    return [round(token[label], DIGITS) for token in shares]

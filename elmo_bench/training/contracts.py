@@ -98,7 +98,8 @@ class Head(Protocol):
     head whose loss is a sum has `items`: how many items (sentences, say) the last loss
     is the sum of. The penalty of the mixes is multiplied by it, so that λ means the
     same in every task and for every size of a batch. It may have
-    `probabilities(batch)`: for each example {label: probability}.
+    `probabilities(batch)`: for each example {label: probability}, or a list of them,
+    one for each token.
     """
 
     embedder: Any

@@ -25,7 +25,8 @@ from elmo_bench.training.tuned import Joint, encoder_optimiser, head_alone
 POOL = 32  # batches whose examples are sorted by length together
 LOOK = 100  # steps between two looks at the loss, each of which waits for a GPU
 
-Collate = Callable[[Sequence[Any]], dict[str, Any]]
+# `contracts.Head.collate`: examples and what turns their texts into tensors to a batch.
+Collate = Callable[[Sequence[Any], Any], dict[str, Any]]
 
 
 class Batcher(Sampler[list[int]]):
@@ -74,17 +75,19 @@ class Batcher(Sampler[list[int]]):
 class Examples(Dataset):
     """A split, read one batch at a time.
 
-    A list of numbers gives {"numbers": the list, **collate(those examples)}. "token
-    count" in it is the number of tokens of all its sequences: on a GPU, counting them
-    would wait for the card.
+    A list of numbers gives {"numbers": the list, **collate(those examples, index)}.
+    "token count" in it is the number of tokens of all its sequences: on a GPU, counting
+    them would wait for the card.
     """
 
-    def __init__(self, examples: Sequence[Any], collate: Collate):
+    def __init__(self, examples: Sequence[Any], collate: Collate, index: Any):
         self.examples = examples
         self.collate = collate
+        self.index = index
 
     def __getitem__(self, numbers: list[int]) -> dict[str, Any]:
-        batch = self.collate([self.examples[number] for number in numbers])
+        examples = [self.examples[number] for number in numbers]
+        batch = self.collate(examples, self.index)
         tokens = 0
         for value in batch.values():
             if hasattr(value, "mask"):
@@ -104,6 +107,7 @@ class DataModule(pl.LightningDataModule):
         self,
         splits: dict[str, list[Any]],
         collate: Collate,
+        index: Any,
         *,
         batch: int,
         tokens: int,
@@ -113,6 +117,7 @@ class DataModule(pl.LightningDataModule):
         super().__init__()
         self.splits = splits
         self.collate = collate
+        self.index = index
         self.batch = batch
         self.tokens = tokens
         self.seed = seed
@@ -125,7 +130,7 @@ class DataModule(pl.LightningDataModule):
         examples = list(self.splits[split]) * readings
         lengths = [sum(map(len, example.texts)) for example in examples]
         batcher = Batcher(lengths, size=self.batch, tokens=self.tokens, seed=seed)
-        dataset = Examples(examples, self.collate)
+        dataset = Examples(examples, self.collate, self.index)
         return DataLoader(dataset, sampler=batcher, batch_size=None)
 
     def train_dataloader(self) -> DataLoader:

@@ -155,16 +155,42 @@ class ConstrainedCrf(CRF):
 
         Memory grows with K², not with the sentences.
         """
-        constrained = {
-            name: (value + getattr(self, f"{name}_penalty")).cpu()
-            for name, value in self.named_parameters()
-        }
+        constrained = self._constrained()
         rows = max(1, PAIRS_AT_ONCE // self.num_tags**2)
         parts = emissions.float().cpu().split(rows)
         paths: list[list[int]] = []
         for pool in zip(parts, mask.cpu().split(rows), strict=True):
             paths += functional_call(self, constrained, pool)
         return paths
+
+    def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """The probability of each tag of each token, over the allowed paths.
+
+        emissions [B, T, K], mask [B, T] -> float64 [B, T, K]; 0 beyond a sentence's
+        end. The derivative of the log of the summed paths by a token's score of a tag
+        is the share of the paths through that tag: what forward-backward computes.
+        """
+        length = emissions.shape[1]
+        rows = max(1, PAIRS_AT_ONCE // (length * self.num_tags**2))
+        constrained = self._constrained()
+        starts = constrained["start_transitions"].detach().double()
+        transitions = constrained["transitions"].detach().double()
+        ends = constrained["end_transitions"].detach().double()
+        parts = emissions.detach().cpu().double().split(rows)
+        shares = []
+        for part, inside in zip(parts, mask.cpu().split(rows), strict=True):
+            scores = part.clone().requires_grad_()
+            with torch.enable_grad():
+                totals = log_sum_of_paths(scores, inside, starts, transitions, ends)
+                shares += torch.autograd.grad(totals.sum(), scores)
+        return torch.cat(shares)
+
+    def _constrained(self) -> dict[str, Tensor]:
+        """The parameters; where they are forbidden, far below any other."""
+        return {
+            name: (value + getattr(self, f"{name}_penalty")).cpu()
+            for name, value in self.named_parameters()
+        }
 
     def forward(  # type: ignore[override]
         self, emissions: Tensor, mask: Tensor

@@ -5,13 +5,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from scipy import sparse
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.logistic import LogisticHead
 from elmo_bench.tasks.tagging.data import Sentence
 from elmo_bench.tasks.tagging.features import features_of
-from elmo_bench.tasks.tagging.names import names_of, numbers_of, tags_of
+from elmo_bench.tasks.tagging.names import (
+    names_of,
+    numbers_of,
+    probabilities_of,
+    tags_of,
+)
 from elmo_bench.text.batch import Indexer, Text
 
 
@@ -95,3 +101,9 @@ class Head(LogisticHead):
             predicted.append(tags_of(sentence, self.names))
             start += length
         return predicted
+
+    def probabilities(self, batch: dict[str, Any]) -> list[list[dict[str, float]]]:
+        """{tag: its probability} of each token of each sentence."""
+        scores = torch.from_numpy(self.logistic.scores(batch["features"]))
+        sentences = scores.softmax(dim=1).split(batch["lengths"])
+        return [probabilities_of(sentence, self.names) for sentence in sentences]

@@ -7,7 +7,7 @@ and of tags, from 1, such as `2:4`.
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from elmo_bench.tasks.tagging.layouts import (
     token_and_tag,
 )
 from elmo_bench.text.columns import NO_GOLD, has_null_tag, unescaped
-from elmo_bench.text.own_columns import USUAL, names_in
+from elmo_bench.text.own_columns import USUAL
 from elmo_bench.text.sizes import lines_of
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table
 from elmo_bench.text.token_labels import COLUMNS, read_conllu
@@ -196,7 +196,7 @@ def grouped(rows: Sequence[Row], column: str) -> list[Row]:
     A sentence is rows that follow each other and have one value, or none, in a column.
     Each other column becomes a list. Raises UserError if no row has the column.
     """
-    names = names_in(rows)
+    names = list(dict.fromkeys(chain.from_iterable(rows)))
     if column not in names:
         what = f"data.sentence={column:.60}: no such column"
         raise UserError(f"{what}. The columns are {', '.join(names)}.")

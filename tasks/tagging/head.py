@@ -5,6 +5,7 @@ from typing import Any
 
 from elmo_bench.tasks.ner.head import Head as BiLstmCrf
 from elmo_bench.tasks.tagging.data import Sentence
+from elmo_bench.tasks.tagging.names import probabilities_of
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.schemes import SINGLE
 from elmo_bench.text.tags import TaggedSentence
@@ -37,6 +38,16 @@ class Head(BiLstmCrf):
         if not self.plain:
             return predicted
         return [[SINGLE + tag.removeprefix("B-") for tag in tags] for tags in predicted]
+
+    def probabilities(self, batch: dict[str, Any]) -> list[list[dict[str, float]]]:
+        """{tag: its probability} of each token of each sentence.
+
+        Marginals over all sequences of tags that `predict` chooses from.
+        """
+        text = batch["text"]
+        marginals = self.crf.marginals(self(batch), text.mask)
+        pairs = zip(marginals, text.lengths.tolist(), strict=True)
+        return [probabilities_of(row[:length], self.labels) for row, length in pairs]
 
     def _spans(self, example: Sentence) -> tuple[str, ...]:
         """The tags as BIO.

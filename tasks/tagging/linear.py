@@ -10,7 +10,12 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import LinearProbe
 from elmo_bench.tasks.tagging.data import Sentence
-from elmo_bench.tasks.tagging.names import names_of, numbers_of, tags_of
+from elmo_bench.tasks.tagging.names import (
+    names_of,
+    numbers_of,
+    probabilities_of,
+    tags_of,
+)
 from elmo_bench.text.batch import Indexer
 
 
@@ -50,3 +55,9 @@ class Head(nn.Module):
         """BIO tags of each sentence, or plain tags with SINGLE before them."""
         best = self(batch).argmax(dim=1).split(batch["text"].lengths.tolist())
         return [tags_of(sentence.tolist(), self.names) for sentence in best]
+
+    def probabilities(self, batch: dict[str, Any]) -> list[list[dict[str, float]]]:
+        """{tag: its probability} of each token of each sentence."""
+        shares = self(batch).float().softmax(dim=1)
+        sentences = shares.split(batch["text"].lengths.tolist())
+        return [probabilities_of(sentence, self.names) for sentence in sentences]

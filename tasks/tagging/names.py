@@ -2,8 +2,13 @@
 
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from elmo_bench.tasks.tagging.data import Sentence
+from elmo_bench.text.schemes import SINGLE
 from elmo_bench.text.tags import to_bio
+
+TO_BIO = {"U": "B", "L": "I"}  # letters of BIOUL
 
 
 def names_of(labels: Sequence[str]) -> list[str]:
@@ -27,3 +32,25 @@ def tags_of(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
     """
     tags = [names[number] for number in numbers]
     return to_bio(tags) if "O" in names else tags
+
+
+def probabilities_of(shares: Tensor, labels: Sequence[str]) -> list[dict[str, float]]:
+    """{tag: its probability} of each token, from the shares [T, K] of a head's labels.
+
+    The tags are as `predict` writes them: BIO, of which two BIOUL tags may be one, or
+    plain.
+    """
+    tags = [_written(label, plain="O" not in labels) for label in labels]
+    tokens = []
+    for row in shares.tolist():
+        found = dict.fromkeys(tags, 0.0)
+        for tag, share in zip(tags, row, strict=True):
+            found[tag] += share
+        tokens.append(found)
+    return tokens
+
+
+def _written(label: str, *, plain: bool) -> str:
+    if plain:
+        return label.removeprefix(SINGLE)
+    return TO_BIO.get(label[0], label[0]) + label[1:]

@@ -11,24 +11,19 @@ import pytest
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.api import runs
-from elmo_bench.ledger import Record
-from elmo_bench.runner import launchers
+from elmo_bench.ledger import Record, store
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.states import RunState
+from elmo_bench.spec.names import task_class
 from tests.reporting.ledgers import add, fill
-from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, USER_ERROR
-from tests.runs import ROOT, run_small, small
+from tests.runs import OWN, ROOT, VECTORS, run_small, small
 
 
 @pytest.fixture
-def fake(monkeypatch, tmp_path):
-    """Children of `fake_child` instead of runs; gives the ledger's option."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(launchers, "_child", fake_child.child)
-    monkeypatch.setattr(launchers, "PRELOAD", ["tests.runner.fake_child"])
-    monkeypatch.setattr(module, "VISIBLE", 0.5)
-    return f"ledger={tmp_path / 'runs'}"
+def fake(fake_children):
+    """The same; gives the ledger's option."""
+    return f"ledger={fake_children}"
 
 
 def test_a_run_gives_its_record_and_is_made_once(tmp_path, elmo_run):
@@ -58,6 +53,38 @@ def test_a_mistake_is_an_exception_with_the_sentence_of_the_command(tmp_path, mo
     assert sentence in str(raised.value)
 
 
+def own_run(folder):
+    """Options of a small run on data of the user's own."""
+    return [
+        "task=classification", *OWN["classification"], "encoder=glove", "head=linear", "task.training.epochs=1",
+        "data.max_train=60", f"suite.vectors={VECTORS}", "trainer.threads=1", "logger=none", f"ledger={folder}",
+    ]  # fmt: skip
+
+
+def test_a_run_on_own_data_makes_its_floor_too(tmp_path, capsys):
+    record = elmo_bench.run(*own_run(tmp_path))
+    scores = elmo_bench.results(tmp_path).set_index("encoder").test
+    assert sorted(scores.index) == ["glove", "tfidf"]
+    assert record.scores.test.overall["accuracy"] == scores["glove"]
+    gain = f"{scores['glove'] - scores['tfidf']:+.2f}"
+    assert f"gain over the floor tfidf, {scores['tfidf']:.2f}: {gain}" in capsys.readouterr().err
+    before = [path.read_bytes() for path in sorted(tmp_path.rglob("seed0.json"))]
+    assert elmo_bench.run(*own_run(tmp_path)) == record
+    assert [path.read_bytes() for path in sorted(tmp_path.rglob("seed0.json"))] == before
+
+
+def test_a_sweep_reads_own_data_for_runs_that_are_missing(tmp_path, monkeypatch):
+    elmo_bench.run(*own_run(tmp_path))
+    read = []
+    data = task_class("classification", "data")
+    monkeypatch.setattr(data, "read", lambda *_: read.append(1))
+    frame = elmo_bench.sweep(*own_run(tmp_path))
+    assert sorted(frame.encoder) == ["glove", "tfidf"] and not read
+    with pytest.raises(TypeError):  # the data that were read are None
+        elmo_bench.sweep(*own_run(tmp_path), "seed=0,1")
+    assert read == [1]
+
+
 def test_a_sweep_gives_its_own_runs_as_results_has_them(fake, tmp_path, monkeypatch):
     add(tmp_path / "runs", "ner", "glove", 0)
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
@@ -71,12 +98,13 @@ def test_a_sweep_gives_its_own_runs_as_results_has_them(fake, tmp_path, monkeypa
     assert elmo_bench.sweep(f"seed={DONE}", fake).record.tolist() == frame.record.tolist()
 
 
-def test_failed_runs_of_a_sweep_raise_when_the_others_have_ended(fake, tmp_path):
+def test_failed_runs_of_a_sweep_raise_when_the_others_have_ended(fake, tmp_path, capsys):
     with pytest.raises(elmo_bench.UserError) as raised:
         elmo_bench.sweep(f"seed={FAILED},{DONE},{USER_ERROR}", fake)
     sentence = str(raised.value)
     assert sentence.startswith("2 of 3 runs failed: seed=")
     assert "ValueError: no such layer; see " in sentence and "vectors.txt: no such file" in sentence
+    assert f"seed={USER_ERROR}: failed (vectors.txt: no such file" in capsys.readouterr().err
     assert elmo_bench.results(tmp_path / "runs").seed.tolist() == [DONE]
 
 
@@ -144,6 +172,22 @@ def test_compare_tests_each_task_and_each_amount_of_data(tmp_path):
     assert (last["task"], last["ours"], last["options"]) == ("ner", "elmo, mix=last", "")
     swapped = elmo_bench.compare(frame, "glove", "elmo")
     assert sorted(swapped.gain) == pytest.approx(sorted(-tested.gain))
+
+
+def test_compare_reads_each_record_once(tmp_path, monkeypatch):
+    fill(tmp_path, "ner", "glove elmo", seeds=2)
+    frame = elmo_bench.results(tmp_path)
+    read = []
+    original = store.read_json
+    monkeypatch.setattr(store, "read_json", lambda path, **options: read.append(path) or original(path, **options))
+    elmo_bench.compare(pd.concat([frame, frame]), "elmo", "glove")
+    assert sorted(map(str, read)) == sorted(frame.record)
+
+
+@pytest.mark.parametrize("name", ["seed0.json", "a/b/c/0123456789ab/0.json", "a/b/c/d/seed0.json"])
+def test_a_path_that_is_no_record_of_a_ledger_is_refused(tmp_path, name):
+    with pytest.raises(elmo_bench.UserError, match="seed"):
+        elmo_bench.compare(pd.DataFrame({"record": [name]}), "elmo", "glove")
 
 
 def test_compare_says_what_the_command_says(tmp_path, capsys):

@@ -2,15 +2,19 @@
 
 import csv
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.paths import LEVELS
 from elmo_bench.text.own_texts import rows_of_texts
-from tests.runs import GOLDEN, OWN, VECTORS, run_small
+from tests.runs import GOLDEN, OWN, ROOT, VECTORS, run_small
 
 TEXTS = ["A man sleeps .", "", "Two women ride a zzyzx bicycle outside .", "nobody"]
 PAIRS = [("A man sleeps .", "A man is awake ."), ("", "x"), ("Two dogs run .", "Animals move .")]
@@ -90,14 +94,47 @@ def test_pairs_are_tuples_and_tokens_are_lists(records, tmp_path):
         head.predict(["one text"])
 
 
-def test_tags_of_sentences_and_no_probabilities_of_them(records, elmo_run):
+SENTENCES = [["Marvolo", "sailed", "home"], [], ["to", "Quibbleton"]]
+
+
+def test_tags_have_the_probabilities_of_a_file(records, tmp_path):
+    record = records("tagging")
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    given.write_text("".join(json.dumps({"tokens": tokens}) + "\n" for tokens in SENTENCES))
+    assert main(["predict", str(record), str(given), str(out), "--probabilities", "--vectors", str(VECTORS)]) == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    head = elmo_bench.load(record, vectors=str(VECTORS))
+    answers = head.predict(SENTENCES)
+    assert [answer or [] for answer in answers] == [row["predicted"] for row in rows]
+    shares = head.probabilities(SENTENCES)
+    assert [token for *_, token in shares.index] == [*SENTENCES[0], *SENTENCES[2]]
+    assert shares.sum(axis=1).tolist() == pytest.approx([1] * 5)
+    tags = list(shares.columns)
+    assert tags[0] == "O" and not any(tag.startswith(("U-", "L-")) for tag in tags)
+    assert {tag for answer in answers for tag in answer or ()} <= {*tags}
+    for number in (0, 2):
+        for tag in tags:
+            assert rows[number][f"probability {tag}"] == pytest.approx(shares.loc[number][tag].tolist(), abs=1e-6)
+    assert rows[1]["probability O"] is None
+    assert head.probabilities([]).empty
+
+
+def test_probabilities_go_into_a_table(records, tmp_path, refused):
+    given, out = tmp_path / "given.conll", tmp_path / "out.conll"
+    given.write_text("Marvolo\nsailed\n")
+    said = refused("predict", records("tagging"), given, out, "--probabilities", "--vectors", VECTORS)
+    assert "out.conll: --probabilities adds columns with names" in said and ".jsonl" in said
+    assert not out.exists()
+
+
+def test_tags_of_sentences_and_no_probabilities_in_a_suite(records, elmo_run):
     sentences = [["Marvolo", "sailed"], ["to", "Quibbleton"]]
     own = elmo_bench.load(records("tagging"), vectors=str(VECTORS))
     ner = elmo_bench.load(RunPaths.of(*elmo_run).record, weights=str(GOLDEN), vectors=str(VECTORS))
     for head in (own, ner):
         assert [len(tags) for tags in head.predict(sentences)] == [2, 2]
-        with pytest.raises(elmo_bench.UserError, match="gives no probabilities of labels"):
-            head.probabilities(sentences)
+    with pytest.raises(elmo_bench.UserError, match="gives no probabilities of labels"):
+        ner.probabilities(sentences)
     for wrong in (["Marvolo sailed"], [[]], [[5]]):
         with pytest.raises(elmo_bench.UserError, match="sentence 1"):
             ner.predict(wrong)
@@ -145,6 +182,37 @@ def test_an_exported_head_moves(records, tmp_path, capsys):
     assert f"checksum `{checksum}`; not published: bring the file" in card
     assert 'elmo_bench.load("seed0.json", vectors="PATH")' in card
     assert "predict seed0.json FILE OUT --vectors PATH" in card
+
+
+ELSEWHERE = """
+import json, sys, elmo_bench
+head = elmo_bench.load("head/seed0.json", vectors=sys.argv[1])
+print(json.dumps([head.predict(json.loads(sys.argv[2])), head.probabilities(json.loads(sys.argv[2])).values.tolist()]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+def test_an_exported_head_works_in_a_process_that_sees_no_ledger(records, tmp_path, task):
+    """As on another machine: a copy of the folder, another working folder and home, and the ledger is away."""
+    record = records(task)
+    texts = TEXTS[:1] if task == "classification" else SENTENCES[:1]
+    here = elmo_bench.load(record, vectors=str(VECTORS))
+    expected = [here.predict(texts), here.probabilities(texts).values.tolist()]
+    assert main(["export", str(record), str(tmp_path / "exported")]) == 0
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    shutil.move(tmp_path / "exported", machine / "head")
+    command = [sys.executable, "-c", ELSEWHERE, str(VECTORS), json.dumps(texts)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(machine), "XDG_CACHE_HOME": str(machine)}
+    ledger = record.parents[LEVELS]
+    away = ledger.rename(ledger.with_name("away"))
+    try:
+        ended = subprocess.run(command, cwd=machine, env=environment, capture_output=True, text=True, check=False)
+    finally:
+        away.rename(ledger)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout.splitlines()[-1]) == expected
 
 
 def test_an_export_writes_over_nothing_unless_it_is_told_to(records, tmp_path, refused, capsys):

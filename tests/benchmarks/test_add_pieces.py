@@ -72,8 +72,12 @@ def loaded_before(**options):
 
 @pytest.mark.parametrize(
     ("encoder", "options"),
-    [("hf", ()), ("hf", ("encoder.contextual.precision=bfloat16",)), ("elmo_bert_mini", ())],
-    ids=["alone", "rounded", "stack"],
+    [
+        ("hf", ()),
+        ("elmo_bert_mini", ()),
+        pytest.param("hf", ("encoder.contextual.precision=bfloat16",), marks=pytest.mark.slow),
+    ],
+    ids=["alone", "stack", "rounded"],
 )
 def test_a_moved_run_is_the_run_of_today(tiny_bert, usual, tmp_path, add_pieces, *, encoder, options):
     if encoder == "hf" and not options:

@@ -10,6 +10,7 @@ from elmo_bench.elmo.batches import layers_of, zero_states
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.kernels.graphs import GraphBiLM, pieces
 from elmo_bench.elmo.kernels.packed import PackedBiLM
+from elmo_bench.elmo.kernels.steps import LayerWeights, lstm_loop
 from tests.elmo.bilms import IDS, RELU, SENTENCES, TANH, random_bilm
 
 INDEX = torch.nn.utils.rnn.pad_sequence([torch.tensor(sentence) + 1 for sentence in SENTENCES], batch_first=True)
@@ -51,6 +52,39 @@ def test_pieces_of_a_call_are_the_whole():
         torch.testing.assert_close(layers, wanted, atol=2e-6, rtol=0)
         torch.testing.assert_close(ours, last, atol=2e-6, rtol=0)
     assert [*pieces([150] * 8 + [40] * 5)] == [(0, 8, 256), (8, 4, 64), (12, 1, 64)]
+
+
+@torch.no_grad()
+def test_the_loop_of_pretraining_is_that_of_inference():
+    """With the input's share of the gates computed before, or read with h; old numbers in the gates do not matter."""
+    lstm = random_bilm(TANH).lstms[0]
+    steps, rows, features, cell = 3, 4, TANH.projection_dim, TANH.lstm_dim
+    x = torch.randn(2, steps, rows, features)
+    clips = lstm.cell_clip, lstm.projection_clip
+    both = torch.cat([x, torch.zeros_like(x)], dim=3)
+    both = torch.cat([both, torch.zeros(2, 1, rows, 2 * features)], dim=1).unbind(1)
+    training = {
+        "read": both[:-1],
+        "gates": [torch.full((2, rows, 4 * cell), torch.nan) for _ in range(steps)],
+        "cells": [torch.zeros(2, rows, cell) for _ in range(steps + 1)],
+        "raw": [torch.empty(2, rows, cell) for _ in range(steps)],
+        "outputs": [step[..., features:] for step in both[1:]],
+    }
+    lstm_loop(LayerWeights(lstm.weight, lstm.gate_bias(), lstm.projection, *clips), **training)
+    weight_in, weight_h = lstm.weight.split(features, dim=1)
+    outputs = [torch.empty(2, rows, features) for _ in range(steps)]
+    c = torch.zeros(2, rows, cell)
+    lstm_loop(
+        LayerWeights(weight_h, lstm.gate_bias(), lstm.projection, *clips),
+        read=[torch.zeros(2, rows, features), *outputs[:-1]],
+        gates=[of_step @ weight_in for of_step in x.unbind(1)],
+        cells=[c] * (steps + 1),
+        raw=[torch.empty(2, rows, cell)] * steps,
+        outputs=outputs,
+        ends=torch.full((rows,), steps, dtype=torch.int32),
+    )
+    torch.testing.assert_close(outputs, training["outputs"], atol=2e-6, rtol=0)
+    torch.testing.assert_close(c, training["cells"][-1], atol=2e-6, rtol=0)
 
 
 def test_gradients_of_the_batched_kernel_are_those_of_the_reference():

@@ -9,7 +9,7 @@ import torch
 from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.checks import check_encoder
-from elmo_bench.runner.prepare import build_stores
+from elmo_bench.runner.heads import build_stores
 from elmo_bench.spec.names import load_encoder
 from tests.word_encoder import WordEncoder
 

@@ -8,9 +8,9 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders import elmo
 from elmo_bench.encoders.checks import check_encoder
-from elmo_bench.runner.frozen import load_frozen
+from elmo_bench.runner.heads import build_stores
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.prepare import build_stores
+from elmo_bench.runner.prepare import load_frozen
 from tests.runs import GOLDEN, described
 
 SENTENCES = [("The", "cat", "sat", "on", "the", "cat", "."), (), ("naïve",), ("cat", "The")]

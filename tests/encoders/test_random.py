@@ -8,9 +8,9 @@ import torch
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.encoders import random
-from elmo_bench.runner.frozen import load_frozen
+from elmo_bench.runner.heads import build_stores
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.prepare import build_stores
+from elmo_bench.runner.prepare import load_frozen
 from elmo_bench.spec.names import load_encoder
 from elmo_bench.text.chars import words_ids
 from tests.runs import GOLDEN, described

@@ -122,6 +122,26 @@ def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, caps
     assert str(missing) in refused("merge", missing, "--into", ours)
 
 
+@pytest.mark.parametrize("students", [3, pytest.param(30, marks=pytest.mark.slow)])
+def test_the_ledgers_of_a_class_are_merged_at_once(tmp_path, capsys, refused, students):
+    """Students with a seed each; the gain is then over all seeds."""
+    ledgers = [tmp_path / f"student-{seed}" for seed in range(students)]
+    for seed, ledger in enumerate(ledgers):
+        for encoder in ("glove", "elmo"):
+            add(ledger, "ner", encoder, seed)
+    ours = tmp_path / "class"
+    said = refused("merge", *ledgers, tmp_path / "none", "--into", ours)
+    assert "none: no such folder" in said and not ours.exists()
+    assert main(["merge", *map(str, ledgers), "--into", str(ours)]) == 0
+    said = capsys.readouterr().out
+    assert f"{2 * students} records added, 0 were present" in said and "0 conflicts, 0 skipped" in said
+    assert main(["compare", "elmo", "glove", "--ledger", str(ours)]) == 0
+    [row] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ner")]
+    assert f"| {students} and {students} " in row and "ahead" in row
+    (tmp_path / "empty").mkdir()
+    assert "empty: no run in it" in refused("merge", ledgers[0], tmp_path / "empty", "--into", ours)
+
+
 def test_records_of_older_versions_get_what_they_change_and_keep_their_hash(tmp_path, capsys):
     """And a statement that is not true of the settings is corrected."""
     ledger = tmp_path / "runs"

@@ -1,10 +1,12 @@
 import pytest
 
+from elmo_bench.cli import report
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.spec.names import metric_of
+from tests.reporting.ledgers import add, full
 from tests.runs import ROOT
 
 
@@ -14,6 +16,16 @@ def committed():
     folder = ROOT / "results" / "runs"
     ledger = read_all(folder, metrics=metric_of)
     return ledger, leaderboard(runs(folder, ledger.records), command="")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of a rendered ledger with all experiments, for tests that only read it."""
+    folder = tmp_path_factory.mktemp("site")
+    full(folder / "runs", tasks=("ner", "snli"), light=("ner",), seeds=1)
+    add(folder / "runs", "ner", "elmo", 0, size="paper")
+    assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
+    return folder
 
 
 @pytest.fixture

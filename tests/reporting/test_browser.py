@@ -4,20 +4,9 @@ import shutil
 
 import pytest
 
-from elmo_bench.cli import report
-from tests.reporting.ledgers import full
-
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 180_000  # milliseconds; the machine may have much else to do
 MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    full(folder / "runs", tasks=("ner", "sst5", "snli"), light=("ner", "sst5"), seeds=2)
-    assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +23,14 @@ def browser():
 
 
 @pytest.fixture
-def page(browser, folder):
+def page(browser, site):
     """The page, which must end without an error in the console and without having asked for anything but itself."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
-    address = (folder / "index.html").as_uri()
+    address = (site / "index.html").as_uri()
     page.set_default_timeout(PATIENCE)
     page.goto(address)
     page.evaluate("document.querySelectorAll('#details details').forEach(each => { each.open = true; })")
@@ -124,7 +113,7 @@ def test_nothing_of_table_1_and_of_its_picture_is_cut_off(page, width):
 
 
 @pytest.mark.slow
-def test_a_number_leads_to_its_run_and_that_to_the_record(page, folder):
+def test_a_number_leads_to_its_run_and_that_to_the_record(page, site):
     number = page.locator("#open-table1 tbody td a").first
     anchor = number.get_attribute("href")
     number.click()
@@ -132,4 +121,4 @@ def test_a_number_leads_to_its_run_and_that_to_the_record(page, folder):
     assert card.get_attribute("open") is not None
     link = card.locator("td a").first
     assert link.is_visible()
-    assert (folder / link.get_attribute("href")).is_file()
+    assert (site / link.get_attribute("href")).is_file()

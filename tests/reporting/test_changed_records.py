@@ -150,7 +150,7 @@ def refused_by_all(ledger, capsys, path, why, score):
     """Each command names the file and the reason, and none shows the score."""
     out, into = ledger.parent / "page", ledger.parent / "merged"
     commands = {
-        "report": ["--ledger", ledger, "--out", out, "--every-eval-ever", out.parent / "logs", "--published",
+        "report": ["--ledger", ledger, "--out", out, "--every-eval-ever", out.parent / "logs.jsonl", "--published",
                    out.parent / "published"],
         "compare": ["elmo", "glove", "--ledger", ledger],
         "check": [ledger],
@@ -164,7 +164,13 @@ def refused_by_all(ledger, capsys, path, why, score):
         [line] = [line for line in lines if str(path) in line]
         assert why in line
         assert score not in "".join(each for each in lines if each != line)
-    pages = [out / "README.md", out / "index.html", *out.rglob("*.csv"), out.parent / "logs", out.parent / "published"]
+    pages = [
+        out / "README.md",
+        out / "index.html",
+        *out.rglob("*.csv"),
+        out.parent / "logs.jsonl",
+        out.parent / "published",
+    ]
     assert len(pages) > 5
     assert not [page.name for page in pages if score in page.read_text(encoding="utf-8")]
     assert not RunPaths.of(into, Record.read(json.loads(path.read_bytes()), "")).record.exists()
@@ -266,7 +272,7 @@ def test_what_nobody_here_can_check_says_so_wherever_it_is_shown(not_installed, 
         "--ledger": ledger,
         "--out": out,
         "--findings": out,
-        "--every-eval-ever": tmp_path / "logs",
+        "--every-eval-ever": tmp_path / "logs.jsonl",
         "--published": tmp_path / "published",
     }
     command = ["report"]
@@ -288,7 +294,7 @@ def test_what_nobody_here_can_check_says_so_wherever_it_is_shown(not_installed, 
     for path in out.rglob("*.svg"):
         assert "elsewhere" not in (path.name + path.read_text(encoding="utf-8")).lower()
     assert "elsewhere" not in (tmp_path / "published").read_text()
-    logs = [json.loads(line) for line in (tmp_path / "logs").read_text().splitlines()]
+    logs = [json.loads(line) for line in (tmp_path / "logs.jsonl").read_text().splitlines()]
     marked = [log for log in logs if "scores" in log["eval_library"]["additional_details"]]
     assert {log["evaluation_id"].split("/")[0] for log in marked} == {"elmo-bench-open-elsewhere"}
     assert len(marked) == len(logs) / 2 == 4

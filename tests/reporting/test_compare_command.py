@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.__main__ import main
+from elmo_bench.cli import reproduced
 from elmo_bench.cli.compare import power
 from elmo_bench.ledger import RunPaths, read_outcomes, write_record
+from elmo_bench.reporting.published import Published
 from elmo_bench.reporting.significance import Difference, Variance, holm
 from tests.ledger.records import changed
 from tests.reporting.ledgers import add, fill
@@ -245,3 +247,49 @@ def test_help_fits_a_narrow_terminal(command, capsys, monkeypatch):
         main([command, "--help"])
     longest = max(capsys.readouterr().out.splitlines(), key=len)
     assert len(longest) <= 64 or " " not in longest.strip()
+
+
+def publish(monkeypatch, *records, off=0.0, sd=0.5):
+    """`published` has these runs, `off` points higher, on another processor."""
+    rows = {}
+    for record in records:
+        score = record.scores.test.overall[record.metric] + off
+        seeds = {"0": {"test": score, "dev": score, "processor": "another"}}
+        spec = record.spec
+        row = Published("open", spec.task, spec.encoder, "cpu", record.hash, "", "d", score, sd, 1.0, seeds)
+        rows[record.hash] = row
+    monkeypatch.setattr(reproduced, "published", lambda: rows)
+
+
+def test_runs_are_compared_with_the_published_ones(tmp_path, capsys, monkeypatch):
+    records = [add(tmp_path, "ner", "elmo", 0), add(tmp_path, "sst5", "glove", 0)]
+    add(tmp_path, "ner", "glove", 0)
+    publish(monkeypatch, *records, off=1.2)
+    code, said, _ = compare(tmp_path, capsys, "--published")
+    score = records[0].scores.test.overall["f1"]
+    assert code == 0
+    assert cells(said, "ner") == ["ner", "elmo", "1", f"{score:.2f}", f"{score + 1.2:.2f} ± 0.50 (1 seed)", "1 of 1"]
+    assert "1 run with other settings or data: not published." in said
+    publish(monkeypatch, *records, off=1.8)
+    code, said, _ = compare(tmp_path, capsys, "--published")
+    assert code == 1 and cells(said, "sst5")[-1] == "0 of 1"
+    assert "ner elmo, seed 0: not reproduced: 1.80 from the published mean" in said
+    publish(monkeypatch, records[0], sd=None)
+    code, said, _ = compare(tmp_path, capsys, "--published")
+    assert code == 0 and cells(said, "ner")[-1] == "" and "seed 0: not comparable" in said
+    _, _, error = compare(tmp_path, capsys, "--published", "elmo")
+    assert "Name no encoder." in error
+    publish(monkeypatch)
+    code, _, error = compare(tmp_path, capsys, "--published")
+    assert code == 2 and "no run in it is a published one" in error
+
+
+def test_encoders_without_runs_of_their_own_are_named_as_the_command_takes_others(tmp_path, capsys):
+    add(tmp_path, "classification", "tfidf", 0, suite="reviews")
+    for seed in (0, 1):
+        add(tmp_path, "classification", "elmo", seed, suite="reviews", head="linear")
+    code, _, error = compare(tmp_path, capsys, "tfidf", "elmo")
+    assert code == 2
+    found = re.search(r"as they are given: (--encoder elmo head=linear), (tfidf)\.", error)
+    code, said, _ = compare(tmp_path, capsys, found[2], *found[1].split())
+    assert code == 0 and "test scores of tfidf minus elmo, head=linear" in said

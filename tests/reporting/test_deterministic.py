@@ -8,9 +8,8 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.frame import summary
 from elmo_bench.reporting.significance import CERTAIN
-from elmo_bench.runner.frozen import Frozen
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.prepare import _check_draws
+from elmo_bench.runner.prepare import Frozen, _check_draws
 from tests.reporting.frames import compare_in, systems_in, tables_in, texts
 from tests.reporting.ledgers import add, spec_of
 

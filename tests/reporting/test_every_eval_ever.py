@@ -1,9 +1,16 @@
 """The export in the schema of Every Eval Ever: its fields and their types, and what they hold."""
 
+import hashlib
 import json
+from statistics import fmean
 from uuid import UUID
 
+import numpy as np
+import pytest
+
 from elmo_bench.__main__ import main
+from elmo_bench.reporting.samples import item_scores
+from elmo_bench.spec.names import metric_of
 from tests.reporting.ledgers import add
 
 # Of version 0.3.0: what it requires of a log and of each result, what else is written, and the types of both.
@@ -59,3 +66,48 @@ def test_every_run_is_a_line_in_the_schema(tmp_path):
     assert [log["model_info"]["id"] for log in logs] == [
         "elmo-bench/elmo", "elmo-bench/elmo_data.least_steps=100_data.train_fraction=0.1", "elmo-bench/mybert_mix=last"
     ]  # fmt: skip
+
+
+# Of a sample: what `instance_level_eval.schema.json` requires, and the types.
+SAMPLE = {
+    **dict.fromkeys(("schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id"), str),
+    **dict.fromkeys(("evaluation_result_id", "interaction_type", "input.raw"), str),
+    **dict.fromkeys(("input.reference", "output.raw", "answer_attribution"), list),
+    "evaluation.score": float, "evaluation.is_correct": bool,
+}  # fmt: skip
+
+
+def test_a_folder_has_the_score_of_each_test_item(tmp_path):
+    ledger, out = tmp_path / "runs", tmp_path / "store"
+    record = add(ledger, "sst5", "elmo", 0)
+    add(ledger, "ner", "elmo", 0)
+    assert main(["report", "--ledger", str(ledger), "--out", str(tmp_path), "--every-eval-ever", str(out)]) == 0
+    place = f"data/elmo-bench-open-sst5/elmo-bench/elmo/{UUID(record.attempt)}"
+    log = json.loads((out / f"{place}.json").read_text())
+    detailed = log["detailed_evaluation_results"]
+    samples = out / detailed["file_path"]
+    assert samples == out / f"{place}_samples.jsonl"
+    assert hashlib.sha256(samples.read_bytes()).hexdigest() == detailed["checksum"]
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    assert len(rows) == detailed["total_rows"] == record.data.counts.test
+    for row in rows:
+        found = dict(leaves(row))
+        details = {path for path in found if path.startswith("metadata.")}
+        assert found.keys() - details == SAMPLE.keys()
+        assert all(type(found[path]) is kind for path, kind in SAMPLE.items())
+        assert all(type(found[path]) is str for path in details)
+    scores = [row["evaluation"]["score"] for row in rows]
+    assert fmean(scores) == pytest.approx(record.scores.test.overall["accuracy"])
+    assert {row["evaluation_id"] for row in rows} == {log["evaluation_id"]}
+    assert rows[0]["evaluation_result_id"] == log["evaluation_results"][0]["evaluation_result_id"]
+    assert len({row["sample_id"] for row in rows}) == len(rows)
+    assert len(list(out.rglob("*_samples.jsonl"))) == 2
+
+
+def test_a_sentence_without_entities_is_right_if_none_is_predicted():
+    counts = {"correct": [1, 0, 0, 1], "guessed": [1, 0, 2, 2], "gold": [1, 0, 0, 1]}
+    scores, right = item_scores(metric_of("ner"), {name: np.array(values) for name, values in counts.items()})
+    assert scores.round(1).tolist() == [100, 100, 0, 66.7]
+    assert right.tolist() == [True, True, False, False]
+    scores, right = item_scores(metric_of("sst5"), {"correct": np.array([0, 1])})
+    assert (scores.tolist(), right.tolist()) == ([0, 100], [False, True])

@@ -9,7 +9,6 @@ import re
 import pytest
 import yaml
 
-from benchmarks import choices
 from elmo_bench.__main__ import main
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.spec.config import suite_tasks, task_yaml
@@ -20,20 +19,6 @@ SUITES = ("open", "paper")
 
 def page(name):
     return (ROOT / name).read_text(encoding="utf-8")
-
-
-def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_records(committed):
-    text, reports = page("docs/protocol.md"), {task: task_yaml(task)["report"] for task in suite_tasks()}
-    budgets = text.partition("## One rule")[0]
-    rows = re.findall(r"^\| ([a-z\d]+(?:, [a-z\d]+)*) \| (\d+) \| ", budgets, re.MULTILINE)
-    said = {task: int(epochs) for tasks, epochs in rows for task in tasks.split(", ")}
-    assert said == {task: report["budget"]["cpu"] for task, report in reports.items() if report["budget"]}
-    _, board = committed
-    dev, test = choices.scores(board.runs[board.runs.suite == "open"])
-    shown = re.findall(r"^\| \w+ \| \w+ \| task\..*$", text, re.MULTILINE)
-    assert shown and {*shown} <= {*choices.lines(dev)}
-    gains = re.findall(r"^\| \w+ \| (?:default|\d+) \| [\d, ]+ \| .*$", text, re.MULTILINE)
-    assert gains and {*gains} <= {*choices.budgets(dev, test)}
 
 
 def test_the_suite_is_what_its_page_says():

@@ -3,13 +3,9 @@
 import re
 from pathlib import Path
 
-import pandas as pd
-
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import read_all
-from elmo_bench.reporting.advice import to_use
 from elmo_bench.reporting.names import short
-from tests.reporting.test_advice import BEHIND_FLOOR, NOT_SHOWN, OVER_FLOOR, lines_of_tests, systems
 from tests.runs import OWN, VECTORS
 
 COMPARE = ["compare", "tfidf", "--encoder", "glove", "encoder.vectors=vectors.safetensors", "head=linear"]
@@ -23,7 +19,7 @@ def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_th
     said = capsys.readouterr().out
     assert re.search(r"\| classification \(MiB to ship\) +\| +[\d.]+ \| +[\d.]+ \| +[\d.]+ \|", said)
     assert re.search(r"\| classification \(ms a text\) +\| +[\d.]+ \| +[\d.]+ \| +[\d.]+ \|", said)
-    [record] = re.findall(r"elmo-bench predict (\S+seed\d\.json) new.csv out.csv", said)
+    [record] = re.findall(r"elmo-bench predict (\S+seed\d\.json) NEW.csv OUT.csv", said)
     assert Path(record).is_file()
     [page] = re.findall(r"the page, to open in a browser: (\S+)", said)
     text = Path(page).read_text(encoding="utf-8")
@@ -34,16 +30,6 @@ def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_th
     assert all(record.serving.text_ms > 0 for record in by_encoder.values())
     assert main([*COMPARE, "--ledger", str(ledger)]) == 0
     assert "MiB to ship" in capsys.readouterr().out
-
-
-def test_what_to_use_is_what_the_advice_names():
-    names = "minilm", "tfidf"
-    for line, used in ((OVER_FLOOR, "minilm"), (BEHIND_FLOOR, "tfidf"), (NOT_SHOWN, "tfidf")):
-        assert to_use(systems(*names), lines_of_tests(line)).run_label == used
-    assert to_use(systems("elmo", "glove"), lines_of_tests(("elmo", "glove", 8, 7, 9, "ahead"))).run_label == "elmo"
-    untested = lines_of_tests(("elmo", "glove", 8, 7, 9, ""))
-    assert to_use(systems("elmo", "glove"), untested) is None
-    assert to_use(systems("elmo"), pd.DataFrame()) is None
 
 
 def test_small_figures_have_two_digits_and_large_ones_none_behind_the_point():

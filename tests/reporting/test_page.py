@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.cli import report
-from tests.reporting.ledgers import add, full
+from tests.reporting.ledgers import add
 
 VOID = {"meta", "link", "br", "input", "hr", "img"}
 
@@ -42,16 +42,6 @@ class Reader(HTMLParser):
 
     def all(self, *tags):
         return [(attributes, text) for tag, attributes, text in self.elements if tag in tags]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The folder of a rendered ledger with all experiments."""
-    folder = tmp_path_factory.mktemp("site")
-    full(folder / "runs", tasks=("ner",), light=("ner",), seeds=1)
-    add(folder / "runs", "ner", "elmo", 0, size="paper")
-    assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
-    return folder
 
 
 @pytest.fixture(scope="module")

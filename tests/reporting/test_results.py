@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import elmo_bench
+from benchmarks import choices
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, write_record
@@ -15,6 +16,7 @@ from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.published import Published, verdict
 from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_published, write_readme
+from elmo_bench.spec.config import suite_tasks, task_yaml
 from elmo_bench.spec.experiments import experiments
 from tests.ledger.records import OUTCOMES, changed, hash_of, put
 from tests.reporting.frames import board_of
@@ -132,6 +134,21 @@ def test_the_committed_outcomes_add_up_to_the_committed_scores(committed):
     ledger, board = committed
     assert ledger.problems == []
     assert len(board.runs) > 300 and board.runs.checked.all() and (board.runs.left_out == "").all()
+
+
+def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_records(committed):
+    text = (ROOT / "docs/protocol.md").read_text(encoding="utf-8")
+    reports = {task: task_yaml(task)["report"] for task in suite_tasks()}
+    budgets = text.partition("## One rule")[0]
+    rows = re.findall(r"^\| ([a-z\d]+(?:, [a-z\d]+)*) \| (\d+) \| ", budgets, re.MULTILINE)
+    said = {task: int(epochs) for tasks, epochs in rows for task in tasks.split(", ")}
+    assert said == {task: report["budget"]["cpu"] for task, report in reports.items() if report["budget"]}
+    _, board = committed
+    dev, test = choices.scores(board.runs[board.runs.suite == "open"])
+    shown = re.findall(r"^\| \w+ \| \w+ \| task\..*$", text, re.MULTILINE)
+    assert shown and {*shown} <= {*choices.lines(dev)}
+    gains = re.findall(r"^\| \w+ \| (?:default|\d+) \| [\d, ]+ \| .*$", text, re.MULTILINE)
+    assert gains and {*gains} <= {*choices.budgets(dev, test)}
 
 
 @pytest.mark.usefixtures("undrawn")

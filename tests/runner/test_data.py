@@ -19,7 +19,7 @@ from elmo_bench.runner.data import (
     training_fraction,
     without_long_texts,
 )
-from elmo_bench.runner.prepare import lexicon_of
+from elmo_bench.runner.heads import lexicon_of
 from elmo_bench.spec.budget import readings
 from elmo_bench.spec.describe import command_of
 from elmo_bench.tasks.sst5.data import Phrase

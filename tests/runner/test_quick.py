@@ -66,7 +66,7 @@ def test_quick_runs_are_a_group_of_their_own_which_output_record_and_tables_say(
     [record] = [record for record in records if record.spec.encoder == "none" and "quick" in record.spec.settings]
     assert record.changes is not None and record.changes["quick"] == "true"
     assert any(note.startswith("quick=true: 2 epochs") for note in record.data.notes)
-    assert not converged(record) and record.epochs.run == 2
+    assert not converged(record.spec, learned=True) and record.epochs.run == 2
     assert RunSpec.of_record(record).settings["task.training.epochs"] == 10
     table = systems(runs(tmp_path, records))
     quick = table[table.fraction == "quick=true"]

@@ -21,7 +21,7 @@ from elmo_bench.runner.train import _resume
 from elmo_bench.training.callbacks import Checkpoints
 from elmo_bench.training.loggers import _finished_epochs
 from elmo_bench.training.module import HeadTraining
-from tests.runs import ROOT, result, run_small, small
+from tests.runs import ROOT, first_ones, result, run_small, small
 
 EPOCHS = 8
 LONG = (f"task.training.epochs={EPOCHS}", "task.training.patience=100")
@@ -75,7 +75,7 @@ def test_a_killed_run_goes_on_and_gives_the_scores_of_an_uninterrupted_one(tmp_p
     assert not list(runs.rglob("*.lock"))
 
 
-@pytest.mark.parametrize("epochs", [1, 2])  # with more to train, or only to score
+@pytest.mark.parametrize("epochs", first_ones([1, 2], 1))  # with more to train, or only to score
 def test_what_was_spent_before_a_kill_counts_once_and_changed_code_starts_anew(tmp_path, monkeypatch, capsys, epochs):
     runs, other = tmp_path / "runs", tmp_path / "other"
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

@@ -14,23 +14,12 @@ import pytest
 from elmo_bench.__main__ import entry, main
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Spec, read_holders, run_lock
-from elmo_bench.runner import launchers
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.sweep import run_sweep
 from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, KILLED, SILENT, SKIPPED, SLOW, USER_ERROR
 from tests.runs import ROOT
-
-
-@pytest.fixture
-def fake(monkeypatch, tmp_path):
-    """Children of `fake_child` instead of runs, in `tmp_path`; gives the ledger."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(launchers, "_child", fake_child.child)
-    monkeypatch.setattr(launchers, "PRELOAD", ["tests.runner.fake_child"])
-    monkeypatch.setattr(module, "VISIBLE", 0.5)
-    return tmp_path / "runs"
 
 
 def options(ledger, *seeds, jobs=2):
@@ -41,9 +30,9 @@ def results(ledger, *seeds, jobs=2):
     return {result.run.seed: result for result in run_sweep(plan(options(ledger, *seeds, jobs=jobs)), entry)}
 
 
-def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake, monkeypatch):
+def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake_children, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    found = results(fake, DONE, FAILED, USER_ERROR, KILLED, SILENT, jobs=4)
+    found = results(fake_children, DONE, FAILED, USER_ERROR, KILLED, SILENT, jobs=4)
     assert {seed: (result.state, result.code) for seed, result in found.items()} == {
         DONE: ("done", 0),
         FAILED: ("failed", 1),
@@ -61,52 +50,54 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake, monkeypatch):
         assert found[seed].note.startswith(why)
         log = found[seed].note.rpartition("see ")[2]
         assert Path(log).read_text().startswith(f"seed {seed}\n")
-    said = [path.read_text().splitlines()[1] for path in fake.parent.rglob("*.log")]
+    said = [path.read_text().splitlines()[1] for path in fake_children.parent.rglob("*.log")]
     assert {*said} == {"0.5 of gpu 3", "0.5 of gpu 5"}
 
 
-def test_the_first_line_says_how_much_there_is_to_do(fake, capsys):
+def test_the_first_line_says_how_much_there_is_to_do(fake_children, capsys):
     """A minute for the run of this task that the ledger has; the run that is done takes none."""
-    for run in plan(options(fake, SKIPPED)).runs:
-        fake_child.write(fake_child.paths(run.spec, run.seed, fake), run.spec, "1" * 32, started=time.time() - 60)
-    assert main(["sweep", *options(fake, SKIPPED, DONE, SILENT)]) == 1
+    for run in plan(options(fake_children, SKIPPED)).runs:
+        fake_child.write(
+            fake_child.paths(run.spec, run.seed, fake_children), run.spec, "1" * 32, started=time.time() - 60
+        )
+    assert main(["sweep", *options(fake_children, SKIPPED, DONE, SILENT)]) == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first == "3 runs, 1 of them done; about 2 min left, one after the other, 1 min with 2 at once"
 
 
-def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake):
+def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake_children):
     """An old record of runs that are now killed, left without a word, or skipped."""
-    for run in plan(options(fake, KILLED, SILENT, SKIPPED)).runs:
-        place = fake_child.paths(run.spec, run.seed, fake)
+    for run in plan(options(fake_children, KILLED, SILENT, SKIPPED)).runs:
+        place = fake_child.paths(run.spec, run.seed, fake_children)
         fake_child.write(place, run.spec, f"{run.seed:032}")
-    found = results(fake, KILLED, SILENT, SKIPPED)
+    found = results(fake_children, KILLED, SILENT, SKIPPED)
     states = {seed: result.state for seed, result in found.items()}
     assert states == {KILLED: "failed", SILENT: "failed", SKIPPED: "skipped"}
     assert found[SKIPPED].record.attempt == f"{SKIPPED:032}"
 
 
-def test_a_run_that_another_process_holds_is_left_to_it(fake):
+def test_a_run_that_another_process_holds_is_left_to_it(fake_children):
     """Also if an earlier attempt left a record on other data; a child that ends without a word then skipped nothing."""
-    [run] = plan(options(fake, SKIPPED)).runs
-    place = fake_child.paths(run.spec, run.seed, fake)
+    [run] = plan(options(fake_children, SKIPPED)).runs
+    place = fake_child.paths(run.spec, run.seed, fake_children)
     fake_child.write(place, run.spec, f"{run.seed:032}")
     with run_lock(place, spec=Spec(**run.spec.to_json())):
-        [result] = results(fake, SKIPPED).values()
+        [result] = results(fake_children, SKIPPED).values()
     assert (result.state, result.code) == ("held", 0)
     assert result.note == f"{platform.node()}, process {os.getpid()}"
-    [result] = results(fake, SKIPPED).values()
+    [result] = results(fake_children, SKIPPED).values()
     assert result.state == "skipped"
 
 
-def test_the_tables_the_list_of_failures_and_the_exit_code(fake, capsys):
-    assert main(["sweep", *options(fake, DONE, FAILED, USER_ERROR)]) == 2
+def test_the_tables_the_list_of_failures_and_the_exit_code(fake_children, capsys):
+    assert main(["sweep", *options(fake_children, DONE, FAILED, USER_ERROR)]) == 2
     printed = capsys.readouterr()
-    assert f"seed={DONE} ledger={fake}: done: dev f1 60.00, test f1 50.00  {fake}" in printed.out
+    assert f"seed={DONE} ledger={fake_children}: done: dev f1 60.00, test f1 50.00  {fake_children}" in printed.out
     assert "test scores on suite open" in printed.out
     lines = [line for line in printed.err.splitlines() if line.startswith("elmo-bench sweep: ")]
     assert "2 runs failed:" in printed.err
     assert sorted(line.rpartition(": ")[2].partition(";")[0] for line in lines) == ["no such file", "no such layer"]
-    assert main(["sweep", *options(fake, FAILED)]) == 1
+    assert main(["sweep", *options(fake_children, FAILED)]) == 1
 
 
 def test_a_full_disk_is_named_where_a_log_is_empty(tmp_path, monkeypatch):
@@ -177,13 +168,13 @@ def test_an_interrupt_ends_the_children(tmp_path, slow, kind):
         ("encoder=none,glvoe", "unknown encoder"),
     ],
 )
-def test_a_mistake_is_one_line_before_the_first_run(fake, wrong, why, refused):
-    assert why in refused("sweep", f"ledger={fake}", wrong)
-    assert not fake.exists()
+def test_a_mistake_is_one_line_before_the_first_run(fake_children, wrong, why, refused):
+    assert why in refused("sweep", f"ledger={fake_children}", wrong)
+    assert not fake_children.exists()
 
 
 @pytest.mark.parametrize("name", ["slurm", "ray"])
-def test_a_launcher_that_is_not_installed_says_what_to_install(fake, name, monkeypatch):
+def test_a_launcher_that_is_not_installed_says_what_to_install(fake_children, name, monkeypatch):
     monkeypatch.setitem(sys.modules, {"slurm": "submitit", "ray": "ray"}[name], None)
     with pytest.raises(UserError, match=rf"pip install 'elmo-bench\[{name}\]'"):
-        list(run_sweep(plan([f"ledger={fake}", f"launcher={name}"]), entry))
+        list(run_sweep(plan([f"ledger={fake_children}", f"launcher={name}"]), entry))

@@ -32,6 +32,13 @@ def tuned_run(way, tiny_bert):
     return [f"encoder.name={tiny_bert}", f"{TUNE}={way}"], "hf"
 
 
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory, tiny_bert):
+    """The record of the run of the tiny BERT that tunes nothing."""
+    options, encoder = tuned_run("full", tiny_bert)
+    return run_small(tmp_path_factory.mktemp("frozen"), *options, f"{TUNE}=none", encoder=encoder)
+
+
 def numbers_of(encoder):
     network = encoder.bilm if hasattr(encoder, "bilm") else encoder.model
     return {name: value.clone() for name, value in network.state_dict().items()}
@@ -72,20 +79,20 @@ def test_a_tuned_encoder_changes_where_it_was_asked_to(tmp_path, tiny_bert, way)
     assert way != "lora" or all("lora_" in name for name in names)
 
 
-def test_while_the_head_learns_alone_the_encoder_stays_and_the_run_is_the_frozen_one(tmp_path, monkeypatch, tiny_bert):
+def test_while_the_head_learns_alone_the_encoder_stays_and_the_run_is_the_frozen_one(
+    tmp_path, monkeypatch, tiny_bert, frozen
+):
     monkeypatch.setattr(module, "head_alone", lambda epochs: epochs)
     options, encoder = tuned_run("full", tiny_bert)
     assert not changed(*trained_encoder(tmp_path / "tuned", *options, encoder=encoder))
     rested = run_small(tmp_path / "runs", *options, encoder=encoder)
-    frozen = run_small(tmp_path / "runs", *options, f"{TUNE}=none", encoder=encoder)
     assert rested.curves.train_loss == pytest.approx(frozen.curves.train_loss, rel=1e-5)
 
 
 @pytest.mark.parametrize("way", ["lora", "full"])
-def test_the_record_says_what_was_trained_and_the_head_keeps_it(tmp_path, tiny_bert, way):
+def test_the_record_says_what_was_trained_and_the_head_keeps_it(tmp_path, tiny_bert, frozen, way):
     options, encoder = tuned_run(way, tiny_bert)
     record = run_small(tmp_path, *options, encoder=encoder)
-    frozen = run_small(tmp_path, *options, f"{TUNE}=none", encoder=encoder)
     assert frozen.parameters.tuned is None
     assert "tuned" not in frozen.to_json()["parameters"]
     tuned = record.parameters.tuned

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_bench.ledger import Record
+from elmo_bench.ledger import Record, learned
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.config import compose, task_yaml
 from elmo_bench.spec.names import tasks
@@ -33,7 +33,8 @@ def test_a_run_with_its_tasks_budget_is_converged_unless_it_learned_nothing(expe
         types = {name: {"guessed": count} for name, count in zip("ab", given["guessed"], strict=True)}
         record["scores"]["dev"]["by_type"] = types
     record["curves"]["dev"] = [*dev]
-    assert converged(Record.read(record, "record")) is expected
+    run = Record.read(record, "record")
+    assert converged(run.spec, learned=learned(run)) is expected
 
 
 def test_a_default_run_has_its_budget():

@@ -3,18 +3,21 @@
 import re
 import tracemalloc
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import units_of
-from elmo_bench.ledger import joined
+from elmo_bench.base.metric import columns, main_figure, units_of
+from elmo_bench.ledger import joined, of_split
+from elmo_bench.reporting.significance import Variance, difference
 from elmo_bench.runner.contract_parts import check_metric
 from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.snli.metric import Metric as Snli
 from elmo_bench.tasks.sst5.metric import Metric as Sst5
-from elmo_bench.text.figures import count_types
+from elmo_bench.text.figures import LabelMacroF1, count_types
 from tests.golden_cases import score
 
 SHORT = {"e": "entailment", "n": "neutral", "c": "contradiction", "-": "-"}
@@ -81,15 +84,45 @@ def test_a_mean_over_labels_as_main_figure_needs_the_counts_of_each_label():
     class Macro(task_class("classification", "metric")):
         main = "macro_f1"
 
-    class Named(Macro):
+    class Types(Macro):
         formula = "macro-f1-of-a-and-b"
         summed = tuple(f"type:{label}.{count}" for label in "ab" for count in ("correct", "guessed", "gold"))
 
+    class Ready(LabelMacroF1):
+        names: ClassVar = {"a": "a", "b": "b"}
+
     examples = [SimpleNamespace(gold=label) for label in "aabbab"]
-    assert check_metric(Named(), examples, [*"abbbaa"]).startswith("macro_f1 66.67, by macro-f1-of-a-and-b")
+    assert check_metric(Ready(), examples, [*"abbbaa"]).startswith("macro_f1 66.67, by macro-f1-counts")
+    with pytest.raises(UserError, match=r"Metric.summed has type:a.correct: counts of types are not kept"):
+        check_metric(Types(), examples, [*"abbbaa"])
     said = "Metric.figures: macro_f1 does not follow from the sums of correct, items, which `formula`=accuracy is about"
     with pytest.raises(UserError, match=re.escape(said)) as error:
         check_metric(Macro(), examples, [*"abbbaa"])
-    assert "Name what it needs in `summed`, such as type:a.correct, type:a.gold, and give its formula" in str(
+    assert "Name what it needs in `summed`, as text.figures.LabelMacroF1 does for a mean over labels" in str(
         error.value
     )
+
+
+def test_the_ready_macro_f1_is_scikit_learns_and_can_be_tested_pairwise():
+    """Also from outcomes that were stored, and without the labels that no item has."""
+
+    class Metric(LabelMacroF1):
+        names: ClassVar = {label: f"no. {label}" for label in "abcd"}
+
+    rng = np.random.default_rng(3)
+    metric = Metric()
+    counted = []
+    for _ in range(2):
+        gold = rng.choice([*"abc"], 200).tolist()
+        predicted = rng.choice([*"abbcd"], 200).tolist()
+        expected = 100 * f1_score(gold, predicted, labels=[*"abcd"], average="macro", zero_division=0)
+        assert score(metric, gold, predicted)["overall"]["macro_f1"] == pytest.approx(expected)
+        stored = joined({"dev": {}, "test": metric.counts(gold, predicted)})
+        counted.append(columns(metric, of_split(stored, "test"))[None])
+        of_half = main_figure(metric)(counted[-1][0, :100].sum(axis=0))
+        expected = 100 * f1_score(gold[:100], predicted[:100], labels=[*"abcd"], average="macro", zero_division=0)
+        assert of_half == pytest.approx(expected)
+    seeds = [Variance(0.25, 2.0)] * 2
+    tested = difference(*counted, main_figure(metric), seeds)
+    assert tested.items.value > 0 and abs(tested.mean) < 100
+    assert score(metric, ["a"], ["b"])["overall"]["macro_f1"] == 0

@@ -61,6 +61,43 @@ def test_decoding_finds_the_best_of_the_allowed_paths(crf):
     assert differs  # otherwise the constraints were not tried
 
 
+@pytest.mark.parametrize("scale", [0.1, 3.0, 300.0])
+def test_marginals_are_the_share_of_the_allowed_paths_through_a_tag(crf, scale):
+    crf, starts, transitions, ends = crf
+    emissions, mask = emissions_and_mask(scale=scale)
+    with torch.no_grad():
+        found = crf.marginals(emissions, mask)
+    for row, length in enumerate(LENGTHS):
+        expected = torch.zeros(max(LENGTHS), LABELS, dtype=torch.float64)
+        allowed = []
+        for path in itertools.product(range(LABELS), repeat=length):
+            steps = all(transitions[a, b] for a, b in itertools.pairwise(path))
+            if steps and starts[path[0]] and ends[path[-1]]:
+                allowed.append(path)
+        scores = torch.stack([score(crf, emissions[row], path) for path in allowed])
+        for path, share in zip(allowed, scores.softmax(0), strict=True):
+            expected[range(length), path] += share.detach()
+        torch.testing.assert_close(found[row], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_marginals_of_many_tags_are_those_of_few():
+    """Labels that are never allowed change nothing, though they make the matrices wide."""
+    few, many = 5, 200
+    torch.manual_seed(5)
+    emissions = torch.randn(len(LENGTHS), max(LENGTHS), many)
+    _, mask = emissions_and_mask()
+    allowed = np.arange(many) < few
+    wide = ConstrainedCrf(allowed, allowed[:, None] & allowed, allowed)
+    narrow = ConstrainedCrf(*(np.ones(shape, bool) for shape in (few, (few, few), few)))
+    with torch.no_grad():
+        narrow.transitions.copy_(wide.transitions[:few, :few])
+        narrow.start_transitions.copy_(wide.start_transitions[:few])
+        narrow.end_transitions.copy_(wide.end_transitions[:few])
+    found = wide.marginals(emissions, mask)
+    assert found[:, :, few:].abs().max() < 1e-12
+    torch.testing.assert_close(found[:, :, :few], narrow.marginals(emissions[:, :, :few], mask))
+
+
 def test_the_loss_is_brute_force_log_sum_exp_over_all_paths(crf):
     """Training knows no constraints, as AllenNLP's CRF does not."""
     crf, *_ = crf

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from elmo_bench.runner import contract
-from elmo_bench.runner.floors import vocabulary_of
+from elmo_bench.runner.heads import vocabulary_of
 from elmo_bench.spec.names import head_class
 from elmo_bench.tasks.tagging.features import features_of, shape_of
 from elmo_bench.tasks.tagging.names import names_of, numbers_of, tags_of
@@ -62,6 +63,32 @@ def test_a_floor_learns_what_it_was_fitted_to(floor):
     predicted = [list(answer) for answer in floor.predict(floor.train)]
     right = np.mean([answer == list(example.gold) for answer, example in zip(predicted, floor.train, strict=True)])
     assert right > 0.9
+
+
+def check_probabilities(trial):
+    """The most probable label, or tag of a token, is the one that the head predicts.
+
+    BIO tags may differ: an I that continues no span becomes a B of the same type.
+    """
+    some = trial.train[:8]
+    head = trial.head.eval()
+    with torch.no_grad():
+        found = head.probabilities(head.collate(some, trial.index))
+    for shares, answer in zip(found, trial.predict(some), strict=True):
+        tokens = shares if isinstance(shares, list) else [shares]
+        answers = answer if isinstance(answer, list) else [answer]
+        for token, label in zip(tokens, answers, strict=True):
+            assert sum(token.values()) == pytest.approx(1)
+            best = max(token, key=token.get)
+            assert label.removeprefix("U-") == best or label == best.replace("I-", "B-")
+
+
+def test_a_linear_head_gives_probabilities(linear):
+    check_probabilities(linear)
+
+
+def test_a_floor_gives_probabilities(floor):
+    check_probabilities(floor)
 
 
 def test_a_floor_is_the_same_in_every_run(floor):

@@ -47,14 +47,15 @@ def guessed(rng: random.Random, scheme: str, gold: list[str]) -> list[str]:
     return [rng.choice(tags) if rng.random() < 0.3 else tag for tag in gold]
 
 
+@pytest.mark.parametrize("draws", [100, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scheme", first_ones(SEQEVAL, 2))
-def test_files_have_the_strict_figures_of_seqeval(tmp_path, scheme):
+def test_files_have_the_strict_figures_of_seqeval(tmp_path, scheme, draws):
     from seqeval.metrics.v1 import precision_recall_fscore_support
 
     rng = random.Random(scheme)
     metric = task_class("tagging", "metric")()
     path = tmp_path / "x.conll"
-    for _ in range(1000):
+    for _ in range(draws):
         gold = [ALL_LETTERS[scheme].split()]
         for _ in range(rng.randrange(4)):
             spans = [(rng.choice("XYO"), rng.randrange(1, 4)) for _ in range(rng.randrange(1, 5))]

@@ -41,7 +41,8 @@ def test_loaders_give_numbered_collated_batches():
     sentences = [Sentence(("a",) * length, ("O",) * length) for length in (1, 5, 2)]
     data = DataModule(
         {"train": sentences, "dev": sentences[:2], "test": sentences[2:]},
-        lambda examples: {"lengths": [len(example.tokens) for example in examples]},
+        lambda examples, index: {"lengths": [index(example.tokens) for example in examples]},
+        len,
         batch=2, tokens=100, seed=0,
     )  # fmt: skip
     assert isinstance(data.train_dataloader(), DataLoader)

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 from torch.optim import SGD, AdamW
 
-from elmo_bench.training import module as training
 from elmo_bench.training.optimisers import build_schedule
 from elmo_bench.training.tuned import DECAY, Joint, encoder_optimiser, head_alone
 from tests.training.trainings import batches, fit, head_training
@@ -58,12 +57,11 @@ def test_the_encoder_has_groups_of_its_own_without_decay_of_norms_and_biases():
     assert (weights["weight_decay"], others["weight_decay"]) == (DECAY, 0)
 
 
-def test_both_rates_fall_to_zero_and_the_encoder_rests_in_the_first_tenth(monkeypatch):
-    monkeypatch.setattr(training, "head_alone", lambda epochs: epochs // 4)
-    module, tuned, seen = tuning(scores=[1.0, 2.0, 3.0, 4.0])
-    fit(module, batches(2), batches(1), callbacks=[], epochs=4, enable_checkpointing=False)
-    assert [rests for rests, _ in seen] == [True] * 2 + [False] * 6
-    shares = [1 - step / 8 for step in range(8)]
+def test_both_rates_fall_to_zero_and_the_encoder_rests_in_the_first_tenth():
+    module, tuned, seen = tuning(scores=[float(epoch) for epoch in range(10)])
+    fit(module, batches(2), batches(1), callbacks=[], epochs=10, enable_checkpointing=False)
+    assert [rests for rests, _ in seen] == [True] * 2 + [False] * 18
+    shares = [1 - step / 20 for step in range(20)]
     assert [rates for _, rates in seen] == [[share, share / 2, share / 2] for share in shares]
     assert tuned.weight.item() < 1 > tuned.bias.item()
 

@@ -7,15 +7,18 @@ from elmo_bench.runner import contract, contract_parts
 from elmo_bench.spec.config import choices
 from elmo_bench.training.module import HeadTraining
 from tests.heads import built, has_layers
-from tests.runs import OWN, small
+from tests.runs import OWN, first_ones, small
 
 # Static vectors are fixed for some tasks and trained for others.
 STATIC = [("ner", "glove"), ("sst5", "glove")]
-# Tasks on data of the user's own have heads of the suite's tasks: one kind of encoder shows that theirs are built.
-KINDS = [(task, kind) for task in choices("task") for kind in ("none", "elmo") if kind == "none" or task not in OWN]
+# Tasks on data of the user's own have heads of the suite's tasks: learned words show that theirs are built.
+KINDS = [("ner", "none"), *((task, "none") for task in OWN)]
+KINDS += [(task, "elmo") for task in choices("task") if task not in OWN]
+# The embedder gives the other heads learned words as it gives them ELMo.
+LEARNED = [(task, "none") for task in choices("task") if (task, "none") not in KINDS]
 
 
-@pytest.fixture(scope="module", params=[*KINDS, *STATIC], ids="-".join)
+@pytest.fixture(scope="module", params=[*KINDS, *STATIC, *first_ones(LEARNED, 0)], ids="-".join)
 def bench(request):
     """A head with narrow layers."""
     task, encoder = request.param

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -17,7 +18,7 @@ LESSON = ROOT / "docs" / "lesson.md"
 NOTEBOOK = ROOT / "docs" / "notebooks" / "first.ipynb"
 COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"(?m)^ {4}(elmo-bench .*)$", LESSON.read_text("utf-8"))]
 FEW = {"pos": ["task.training.epochs=1"], "ner": ["task.training.epochs=1", "data.max_eval=50"]}
-PYTHON = re.search(r"(?m)^    import elmo_bench\n(?:    .*\n)+", LESSON.read_text("utf-8"))
+PYTHON = re.findall(r"(?m)^    import (?:elmo_bench|json).*\n(?:    .*\n)+", LESSON.read_text("utf-8"))
 
 
 def cells():
@@ -49,9 +50,14 @@ def test_the_lesson_runs_as_printed(tmp_path, monkeypatch, capfd):
     layers = {layer: text for layer, text in ((words[-1], shown[" ".join(words)]) for words in COMMANDS[1:3])}
     assert set(re.findall(r"(?m)^ (\d\.\d{3}) ", layers["0"])) == {"1.000", "0.769"}
     assert "[bank]" in layers["2"] and "1.000" not in layers["2"]
-    namespace: dict = {}
-    exec("".join(line[4:] for line in PYTHON[0].splitlines(keepends=True)), namespace)
-    assert "gain" in capfd.readouterr().out and len(namespace["frame"]) == 8
+    frames = []
+    for code in PYTHON:
+        namespace: dict = {}
+        exec(textwrap.dedent(code), namespace)
+        frames.append(namespace.get("frame"))
+    assert [len(frame) for frame in frames[:2]] == [6, 8] and len(frames) == 3
+    assert "gain" in capfd.readouterr().out
+    assert {path.name for path in tmp_path.glob("*.png")} == {"layers.png", "seeds.png", "tags.png"}
 
 
 def test_the_notebook_is_committed_with_its_outputs():
@@ -77,7 +83,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
     outputs = json.dumps([cell.get("outputs") for cell in notebook.cells])
     assert "\\r" not in outputs
-    assert len(list(tmp_path.glob("results/runs/*/*/*/*/seed?.json"))) == 8
+    assert len(list(tmp_path.glob("results/runs/*/*/*/*/seed?.json"))) == 9
 
 
 @pytest.mark.slow

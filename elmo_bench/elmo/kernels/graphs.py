@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from elmo_bench.elmo.frozen import float32_products, moved
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
-from elmo_bench.elmo.kernels.steps import lstm_step
+from elmo_bench.elmo.kernels.steps import LayerWeights, lstm_loop
 from elmo_bench.elmo.model import BiLM, ProjectedLstm, State
 
 # Times that a loop runs before it is captured: then its kernels are compiled and memory
@@ -198,24 +198,30 @@ class GraphBiLM(BatchedBiLM):
         features = self.options.projection_dim
         cell = self.options.lstm_dim
         weight_in, weight_h = lstm.weight.split(features, dim=1)
-        bias = lstm.gate_bias().float()
-        clip = lstm.projection_clip
+        weights = LayerWeights(
+            weight_h,
+            lstm.gate_bias().float(),
+            lstm.projection,
+            lstm.cell_clip,
+            lstm.projection_clip,
+        )
         x = self._view("x", 2, steps, rows, features)
-        y = self._view("y", 2, steps, rows, features)
         gates = self._view("gates", 2, steps, rows, 4 * cell)
         raw = self._view("raw", 2, rows, cell)
         h = self._view("h", 2, rows, features)
         c = self._view("c", 2, rows, cell)
+        outputs = self._view("y", 2, steps, rows, features).unbind(1)
         torch.bmm(x.flatten(1, 2), weight_in, out=gates.flatten(1, 2))
-        for t in range(steps):
-            h_before = y[:, t - 1] if t > 0 else h
-            gates[:, t].baddbmm_(h_before, weight_h)
-            lstm_step(
-                gates[:, t], bias, c, c, raw, lstm.cell_clip, ends=self._ends, at=t
-            )
-            torch.bmm(raw, lstm.projection, out=y[:, t])
-            y[:, t].clamp_(-clip, clip)
-        h.copy_(y[:, -1])
+        lstm_loop(
+            weights,
+            read=[h, *outputs[:-1]],
+            gates=gates.unbind(1),
+            cells=[c] * (steps + 1),
+            raw=[raw] * steps,
+            outputs=outputs,
+            ends=self._ends,
+        )
+        h.copy_(outputs[-1])
         self._ends.sub_(steps)
 
 

@@ -1,13 +1,16 @@
-"""A step of the time loop, and its backward pass.
+"""The time loop of a projected LSTM layer on buffers, and a step's backward pass.
 
-On a GPU its element-wise work is one kernel (Triton). The same in plain PyTorch runs on
-CPUs, and on GPUs without Triton.
+Inference (`graphs.py`) and pretraining run the same loop. On a GPU the element-wise
+work of a step is one kernel (Triton). The same in plain PyTorch runs on CPUs, and on
+GPUs without Triton.
 
-Shape letters: R rows, H cell; a leading 2 is the direction.
+Shape letters: R rows, I what a step's gates read, P projection, H cell; a leading 2 is
+the direction.
 """
 
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +22,52 @@ except ImportError:  # CPU builds of PyTorch come without it
     triton, tl = None, SimpleNamespace(constexpr=int)
 
 BLOCK = 1024
+
+
+class LayerWeights(NamedTuple):
+    """The numbers of a layer, both directions."""
+
+    gates: Tensor  # 2I(4H)
+    bias: Tensor  # 2(4H) float32, with the 1 of the forget gate
+    projection: Tensor  # 2HP
+    cell_clip: float
+    projection_clip: float
+
+
+def lstm_loop(
+    weights: LayerWeights,
+    *,
+    read: Sequence[Tensor],
+    gates: Sequence[Tensor],
+    cells: Sequence[Tensor],
+    raw: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    ends: Tensor | None = None,
+) -> None:
+    """The equations of the reference cell, with a buffer of each kind for each step.
+
+    A step's gates come from `read` 2RI; its cell 2RH goes to the next of `cells`, which
+    are one more than the steps; o * tanh(c) goes to `raw` 2RH, and its clipped
+    projection to `outputs` 2RP. In training `read` holds the input and h. In inference,
+    which has `ends` (see `lstm_step`), it is h alone, and `gates` 2R(4H) hold the
+    input's share already.
+    """
+    share = 0 if ends is None else 1
+    clip = weights.projection_clip
+    for t, gate in enumerate(gates):
+        gate.baddbmm_(read[t], weights.gates, beta=share)
+        lstm_step(
+            gate,
+            weights.bias,
+            cells[t],
+            cells[t + 1],
+            raw[t],
+            weights.cell_clip,
+            ends=ends,
+            at=t,
+        )
+        torch.bmm(raw[t], weights.projection, out=outputs[t])
+        outputs[t].clamp_(-clip, clip)
 
 
 def lstm_step(  # noqa: PLR0917

@@ -1,0 +1,45 @@
+"""The commands that a sweep prints at its end. Imports no pandas and no torch."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from elmo_bench.ledger import Record, RunPaths, score_of
+from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.describe import label_of
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.sweeps import LEDGER
+
+Next = tuple[list[str], str]  # a command, and what it is for
+
+
+def after_sweep(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
+    """What comes after these runs: their comparison, the page, the best head in use."""
+    where = [] if ledger == LEDGER else ["--ledger", str(ledger)]
+    encoders = list(dict.fromkeys(record.spec.encoder for record in records))
+    suites = {record.spec.suite for record in records}
+    are_default = not any(label_of(RunSpec.of_record(record)) for record in records)
+    if are_default and len(encoders) > 1 and len(suites) == 1:
+        suite = [] if suites == {"open"} else ["--suite", *suites]
+        # The encoder before the baseline, as in "elmo minus glove".
+        compare = ["compare", *reversed(encoders), *suite, *where]
+        yield compare, "tests, costs, and scores by label"
+    yield ["report", *where], "tables and a page from all runs that are done"
+    own = [record for record in records if reads_own_data(record.spec.task)]
+    if own and len({record.spec.suite for record in own}) == 1:
+        best = RunPaths.of(ledger, best_on_dev(own)).record
+        yield ["predict", str(best), "NEW.csv", "OUT.csv"], "the best on dev, in use"
+
+
+def best_on_dev(records: Sequence[Record]) -> Record:
+    """The first seed of the run with the highest mean score on dev."""
+    seeds: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        seeds[record.hash].append(record)
+
+    def mean(run: str) -> float:
+        return fmean(score_of(record, "dev") for record in seeds[run])
+
+    best = max(seeds, key=mean)
+    return min(seeds[best], key=lambda record: record.seed)

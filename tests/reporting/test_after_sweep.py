@@ -1,0 +1,48 @@
+"""The commands that a sweep prints at its end."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.cli.compare import main as compare
+from elmo_bench.ledger import RunPaths, score_of
+from elmo_bench.reporting.after_sweep import after_sweep, best_on_dev
+from elmo_bench.spec.sweeps import LEDGER
+from tests.reporting.ledgers import add
+
+
+def commands(records, ledger=LEDGER):
+    return [shlex.join(words) for words, _ in after_sweep(records, ledger)]
+
+
+def test_a_sweep_on_a_suite_is_followed_by_its_comparison_and_the_page(tmp_path):
+    records = [add(tmp_path, "ner", encoder, seed) for encoder in ("glove", "elmo") for seed in (0, 1)]
+    assert commands(records) == ["compare elmo glove", "report"]
+    ledger = Path("mine/runs")
+    assert commands(records, ledger) == ["compare elmo glove --ledger mine/runs", "report --ledger mine/runs"]
+    assert commands(records[:2]) == ["report"]
+    assert commands([add(tmp_path, "ner", "elmo", 0, mix="last"), *records]) == ["report"]
+
+
+def test_a_sweep_on_own_data_is_followed_by_the_use_of_the_best(tmp_path, capsys):
+    made = [("tfidf", 0), ("glove", 0), ("glove", 1), ("elmo", 0), ("elmo", 1)]
+    records = [add(tmp_path, "classification", encoder, seed, suite="reviews") for encoder, seed in made]
+    first, second, third = commands(records, tmp_path)
+    assert first == f"compare elmo glove tfidf --suite reviews --ledger {tmp_path}"
+    assert compare(shlex.split(first)[1:]) == 0 and "mean rank" in capsys.readouterr().out
+    assert second == f"report --ledger {tmp_path}"
+    best = best_on_dev(records)
+    assert third == f"predict {RunPaths.of(tmp_path, best).record} NEW.csv OUT.csv"
+    means = {
+        run: [score_of(record, "dev") for record in records if record.hash == run] for run in {r.hash for r in records}
+    }
+    assert best.seed == 0 and max(means, key=lambda run: sum(means[run]) / len(means[run])) == best.hash
+
+
+@pytest.mark.parametrize("tasks", [["classification", "ner"], ["classification"]])
+def test_two_data_sets_have_no_best(tmp_path, tasks):
+    records = [add(tmp_path, "classification", "glove", 0, suite="a")]
+    records += [add(tmp_path, task, "elmo", 0, suite="b") for task in tasks if task != "ner"]
+    records += [add(tmp_path, task, "elmo", 0) for task in tasks if task == "ner"]
+    assert commands(records) == ["report"]
