@@ -13,11 +13,14 @@ ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
 # and the picture, as `report` writes them
 TABLE = re.compile(r"<!-- table:.*?-->\n(.*?)<!-- /table -->", re.DOTALL)
+# Spaces in a cell at which no line breaks: before a mark, around ± and in an interval.
+WITHIN = re.compile(
+    r" (?=[±▲▼=†](?: |$))|(?<=±) |(?<=\d) (?=to )|(?<=\d to) |(?<=above) "
+)
 HERE = "<!-- the table of README.md -->"  # in docs/index.md
 RESULTS = (
     "index.html",
     "figures/*.svg",
-    "figures/*.png",
     "tables/*",
     "runs/**/seed*[0-9].json",
 )
@@ -108,7 +111,19 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         path = os.path.relpath(shown, os.path.dirname(name))  # noqa: PTH120
         return f"{link[1]}[{link[2]}]({path}{link[4] or ''})"
 
-    return LINK.sub(follow, markdown)
+    return _unbroken(LINK.sub(follow, markdown))
+
+
+def _unbroken(markdown: str) -> str:
+    """The text with spaces in the numbers of tables at which no line breaks."""
+    lines = []
+    for line in markdown.split("\n"):
+        if not line.startswith("|"):
+            lines.append(line)
+            continue
+        cells = line.split(" | ")
+        lines.append(" | ".join(WITHIN.sub("\u00a0", cell) for cell in cells))
+    return "\n".join(lines)
 
 
 def _title(card: Path) -> str:

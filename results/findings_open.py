@@ -10,7 +10,9 @@ import pandas as pd
 
 from elmo_bench.reporting.findings import Tables, linked, points
 from elmo_bench.reporting.formats import signed
-from elmo_bench.reporting.names import percent
+from elmo_bench.reporting.names import percent, task_title
+
+FOUR = ["squad", "ner", "coref", "srl"]  # tasks on which ELMo's gain is shown
 
 
 def _gains(tables: Tables, ours: str, theirs: str = "glove") -> pd.DataFrame:
@@ -21,10 +23,10 @@ def _gains(tables: Tables, ours: str, theirs: str = "glove") -> pd.DataFrame:
     )
 
 
-def _leads(tables: Tables) -> pd.DataFrame:
-    """ELMo's gain on dev after 1, 2, 4, … epochs and at the end, by task."""
+def _leads(tables: Tables, encoder: str = "elmo") -> pd.DataFrame:
+    """The gain on dev after 1, 2, 4, … epochs, at most and at the end, by task."""
     speed = tables["speed"]
-    return speed[speed.encoder_label == "elmo"].set_index("task")
+    return speed[speed.encoder_label == encoder].set_index("task")
 
 
 def _of_share(tables: Tables, share: str) -> pd.Series:
@@ -34,76 +36,122 @@ def _of_share(tables: Tables, share: str) -> pd.Series:
     return fractions[(fractions.encoder_label == "elmo") & (shares == share)].iloc[0]
 
 
+def _listed(texts: list[str]) -> str:
+    """Such as `a, b and c`."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def what_elmo_is_worth(tables: Tables) -> dict[str, str]:
     elmo = _gains(tables, "elmo")
-    four = elmo.loc[["squad", "ner", "coref", "srl"]]
+    four = elmo.loc[FOUR]
     assert (four.verdict == "ahead").all()
-    assert (elmo.loc[["snli", "sst5"]].verdict == "tie").all()
-    assert elmo.gain["srl"] < elmo.gain["coref"] < elmo.gain["ner"] < elmo.gain["squad"]
+    unclear = elmo.loc[["snli", "sst5"]]
+    assert (unclear.verdict == "tie").all()
+    assert (unclear.family_low < 0).all()
+    assert (unclear.family_low < unclear.paper_gain).all()
+    assert (unclear.paper_gain < unclear.family_high).all()
+    assert four.gain.idxmin() == "srl"
+    assert four.gain.idxmax() == "squad"
     assert (four.gain > four.paper_gain).all()
-    less = four.reduction < four.paper_reduction
-    assert less[["squad", "ner", "srl"]].all()
-    assert not less["coref"]
+    share = elmo.reduction / elmo.paper_reduction
+    assert share["ner"] < 0.5
+    assert share["squad"] < 0.9
+    assert share[["srl", "coref"]].between(0.8, 1.25).all()
     sentiment = elmo.loc["sst5"]
-    assert sentiment.high < sentiment.paper_gain
     slices = tables["slices"]
     known = slices[(slices.task == "ner") & (slices.run_label == "elmo")]
-    known = known[known.slice == "every word has a static vector"]
-    interval = f"{signed(sentiment.low)} … {signed(sentiment.high)}"
+    known = known[known.slice == "every word has a static vector"].iloc[0]
+    assert known.low > 0
+    interval = (
+        f"{signed(sentiment.family_low, 1)} to {signed(sentiment.family_high, 1)}"
+    )
+    reductions = {
+        task: linked(f"{elmo.reduction[task]:.1f} %", elmo.anchor[task])
+        for task in FOUR
+    }
     return {
         "papers_sentiment": f"{sentiment.paper_gain:.1f}",
         "sentiment_interval": linked(interval, sentiment.anchor),
         "srl": points(elmo.loc["srl"]),
         "squad": points(elmo.loc["squad"]),
-        "squad_reduction": linked(
-            f"{elmo.reduction['squad']:.1f} %", elmo.anchor["squad"]
-        ),
-        "ner_reduction": linked(f"{elmo.reduction['ner']:.1f} %", elmo.anchor["ner"]),
-        "ner_known_words": points(known.iloc[0]),
+        "squad_reduction": reductions["squad"],
+        "ner_reduction": reductions["ner"],
+        "ner_known_words": points(known),
     }
 
 
 def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     whole = _gains(tables, "elmo")
-    context = _gains(tables, "elmo", "elmo_word")
+    rest = _gains(tables, "elmo", "elmo_word")
     words = _gains(tables, "elmo_word")
-    assert (
-        context.loc[["squad", "srl", "ner", "coref", "sst5"]].verdict == "ahead"
-    ).all()
-    assert context.verdict["snli"] == "tie"
-    between = context.gain[["sst5", "squad", "srl"]]
-    assert context.gain["coref"] < between.min()
-    assert between.max() < context.gain["ner"]
-    assert (words.loc[["squad", "coref", "srl"]].verdict == "ahead").all()
-    assert (words.loc[["ner", "sst5", "snli"]].verdict == "tie").all()
+    of_words = words.loc[["squad", "coref"]]
+    assert (of_words.verdict == "ahead").all()
+    assert (of_words.gain > 0.55 * whole.gain[["squad", "coref"]]).all()
+    clear = rest.loc[["squad", "srl", "ner"]]
+    assert (clear.verdict == "ahead").all()
+    # Holm alone does not make it so: the interval of the family is above zero.
+    assert (clear.family_low > 0).all()
+    assert rest.verdict["sst5"] == "ahead"
+    assert words.verdict["sst5"] == "tie"
+    assert words.gain["sst5"] <= 0
     assert whole.verdict["sst5"] == "tie"
     return {
-        "context_coref": points(context.loc["coref"]),
-        "context_ner": points(context.loc["ner"]),
+        "squad": points(whole.loc["squad"]),
         "words_squad": points(words.loc["squad"]),
         "words_coref": points(words.loc["coref"]),
-        "words_srl": points(words.loc["srl"]),
+        "rest_squad": points(rest.loc["squad"]),
+        "rest_srl": points(rest.loc["srl"]),
+        "rest_ner": points(rest.loc["ner"]),
+        "context": _context_alone(tables),
     }
 
 
+def _context_alone(tables: Tables) -> str:
+    """A sentence on the tasks where ELMo was also run one word at a time."""
+    context = _gains(tables, "elmo", "elmo_alone")
+    shown = [
+        f"{points(row)} points on {task_title(task).lower()}"
+        for task, row in context[context.verdict == "ahead"].iterrows()
+    ]
+    ties = [
+        task_title(task).lower() for task in context[context.verdict == "tie"].index
+    ]
+    clauses = []
+    if shown:
+        clauses.append(f"adds {_listed(shown)}")
+    if ties:
+        clauses.append(f"is not shown to add any on {_listed(ties)}")
+    if not clauses:
+        return ""
+    return (
+        "Context alone, over ELMo's layers that read one word at a time, "
+        f"{', and '.join(clauses)}."
+    )
+
+
 def how_soon_elmo_helps(tables: Tables) -> dict[str, str]:
-    leads = _leads(tables)
-    early = leads["epoch 1"][["squad", "srl", "snli"]]
-    assert (early > 3 * leads.end[["squad", "srl", "snli"]]).all()
-    ner, coref, sst5 = leads.loc["ner"], leads.loc["coref"], leads.loc["sst5"]
-    assert ner["epoch 4"] > 3 * ner.end
-    assert ner["epoch 4"] > ner["epoch 2"]
-    assert ner["epoch 4"] > ner["epoch 8"]
-    assert 1.7 * coref.end < coref["epoch 4"] < 2.3 * coref.end
-    assert sst5["epoch 1"] <= sst5.end
-    assert 0.75 * sst5["epoch 2"] < sst5.end < sst5["epoch 2"]
-    squad = leads.loc["squad"]
+    leads, words = _leads(tables), _leads(tables, "elmo_word")
+    three = ["squad", "srl", "snli"]
+    early = leads["epoch 1"]
+    assert (early[three] > 3 * leads.end[three]).all()
+    assert (words["epoch 1"][three] > 0.7 * early[three]).all()
+    squad, ner, coref = leads.loc["squad"], leads.loc["ner"], leads.loc["coref"]
+    assert ner.most > 3 * ner.end
+    epoch = f"epoch {ner.most_epoch}"
+    assert words.loc["ner", epoch] > 0.5 * ner.most
+    assert 1.7 * coref.end < coref.most < 3 * coref.end
+    sst5 = leads.loc["sst5"]
+    assert 0.75 * sst5.most < sst5.end
     return {
         "squad_first": points(squad, "epoch 1"),
+        "squad_word": points(words.loc["squad"], "epoch 1"),
         "squad_last": points(squad, "end"),
-        "ner_fourth": points(ner, "epoch 4"),
-        "ner_last": points(ner, "end"),
-        "coref_fourth": points(coref, "epoch 4"),
+        "ner_epoch": str(ner.most_epoch),
+        "ner_most": points(ner, "most"),
+        "ner_word": points(words.loc["ner"], epoch),
+        "coref_epoch": str(coref.most_epoch),
+        "coref_most": points(coref, "most"),
         "coref_last": points(coref, "end"),
     }
 
@@ -115,12 +163,12 @@ def how_much_labelled_data(tables: Tables) -> dict[str, str]:
     assert three.low > whole.high
     assert three.verdict == tenth.verdict == "ahead"
     assert hundredth.verdict == "tie"
-    assert 0.8 < tenth.needed_share < 1
-    needed = f"{tenth.needed_bound} {percent(tenth.needed_share)}".strip()
+    assert 0.8 < tenth.needed_share <= 1
+    assert not tenth.needed_bound
     return {
         "three_percent": points(three),
         "all": points(whole),
-        "needed": linked(needed, tenth.anchor),
+        "needed": linked("about all", tenth.anchor),
     }
 
 
@@ -130,9 +178,10 @@ def layers_and_place(tables: Tables) -> dict[str, str]:
     )
     tested = tested[tested.gain.notna()]
     assert (tested.verdict == "tie").all()
-    assert tested.detectable.min() > 1
+    largest, detectable = tested.gain.abs().max(), tested.family_detectable.max()
+    assert largest < detectable
     return {
         "count": str(len(tested)),
-        "largest": f"{tested.gain.abs().max():.1f}",
-        "detectable": f"{tested.detectable.max():.1f}",
+        "largest": f"{largest:.1f}",
+        "detectable": f"{detectable:.1f}",
     }

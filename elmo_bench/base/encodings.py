@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.reading import POINTER
+from elmo_bench.base.reading import check_pointer_in
 
 SAMPLE = 2**16  # bytes that are looked at
 LOOKED_THROUGH = 2**26  # bytes of the file in which they are looked for
@@ -28,11 +28,7 @@ UTF_32 = Guess("UTF-32", "UTF-32")
 
 def check_first(path: Path, line: bytes) -> None:
     """Raise UserError for a first line that is valid UTF-8, but not meant as text."""
-    if line.startswith(POINTER):
-        raise UserError(
-            f"{path}: a pointer of Git LFS in place of the file. "
-            "Get the file: git lfs pull"
-        )
+    check_pointer_in(line, path)
     has_mark = line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     has_long_mark = line.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
     has_zeros = line.count(0) * 3 > len(line) > 3

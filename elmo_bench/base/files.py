@@ -53,9 +53,10 @@ def read_lines(
     The file is plain or `.gz`, `.xz`. CRLF and a BOM are accepted and noted, CRLF not
     where it is usual (`crlf`). `-` is standard input; a named pipe is read only with
     `pipe`. Raises UserError with file and line if the file is missing, cut off, or not
-    UTF-8, and for a line of more than 256 MiB.
+    UTF-8, and for a line of more than 256 MiB. Lines with NUL bytes are noted.
     """
     number = 0
+    zeros: list[int] = []  # lines with a NUL byte
     try:
         with open_text(path, pipe=pipe) as handle:
             note_crlf = not crlf
@@ -82,7 +83,13 @@ def read_lines(
                         f"{path}: its lines end in CR alone. "
                         "Convert them: tr '\\r' '\\n'"
                     )
+                if "\0" in text:
+                    zeros.append(number)
                 yield number, text
+        if zeros:
+            which = f"{len(zeros):,} lines have NUL bytes"
+            what = "the file may be damaged, or no text"
+            note(f"{which}, the first is line {zeros[0]:,}: {what}", path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ three by the same functions of the task's metric. Counts and sums have a name ea
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -81,7 +82,8 @@ def scores_from(metric: Counting, sums: Sums) -> dict[str, Any]:
         if name.startswith(TYPE):
             kind, figure = split_type(name)
             row = scores.setdefault("by_type", {}).setdefault(kind, {})
-        row[figure] = np.asarray(value).item()
+        is_plain = type(value) in (int, float)  # most are
+        row[figure] = value if is_plain else np.asarray(value).item()
     if metric.main not in scores["overall"]:
         raise UserError(
             f"Metric.figures: no '{metric.main}', which is the main figure. Add it."
@@ -143,6 +145,7 @@ def units_of(metric: Counting, counts: Counts) -> float:
     return float(units(sums) if units else sums[ITEMS])
 
 
+@lru_cache(maxsize=10_000)  # the records of a ledger have the same types
 def split_type(name: str) -> tuple[str, str]:
     """The two parts of `type:NAME.COUNT`; a NAME may have dots."""
     kind, _, count = name.removeprefix(TYPE).rpartition(".")

@@ -7,6 +7,7 @@ contract instead.
 """
 
 import errno
+import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -41,7 +42,7 @@ def check_regular(path: str | Path, *, once: bool = True) -> None:
     once, also for these.
     """
     with suppress(OSError, ValueError):  # whoever opens it says why it cannot be read
-        mode = Path(path).stat().st_mode
+        mode = os.stat(path).st_mode  # noqa: PTH116 (faster, of 20,000 records)
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             return
         if once and str(path).startswith("/dev/"):
@@ -81,9 +82,14 @@ def check_pointer(path: str | Path) -> None:
     start = b""
     with suppress(OSError), Path(path).open("rb") as file:
         start = file.read(len(POINTER))
-    if start == POINTER:
+    check_pointer_in(start, path)
+
+
+def check_pointer_in(content: bytes, where: str | Path) -> None:
+    """Raise UserError for content that begins as a pointer of Git LFS does."""
+    if content.startswith(POINTER):
         raise UserError(
-            f"{path}: a pointer of Git LFS in place of the file. "
+            f"{where}: a pointer of Git LFS in place of the file. "
             "Get the file: git lfs pull"
         ) from None
 

@@ -10,7 +10,9 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.machine import choose_threads
+from elmo_bench.elmo.pretrained import locate_with_softmax
 from elmo_bench.pretraining import CONF
+from elmo_bench.pretraining.encode import Corpus, encode, shard_files
 from elmo_bench.spec.config import compose
 
 TEXT = """\
@@ -36,15 +38,17 @@ def main(arguments: list[str]) -> int:
 
 def _measured(config: DictConfig) -> dict[str, Any]:
     """The perplexities, and which weights read which files."""
+    corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
+    locate_with_softmax(str(config.weights))
+
+    # Imported here, so that --help and a missing file do not wait for torch.
     import torch
 
     from elmo_bench.elmo.frozen import device_named
-    from elmo_bench.pretraining.encode import Corpus, encode, shard_files
     from elmo_bench.pretraining.network import load_language_model, perplexity
 
     device_named(config.device)
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))
-    corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
     model, vocabulary = load_language_model(str(config.weights))
     sentences = encode(corpus, vocabulary)
     return {

@@ -9,6 +9,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import parser
 from elmo_bench.cli.inputs import record_in
+from elmo_bench.elmo.pretrained import locate
 
 EPILOG = """Of weights, OUT gets options.json, weights.hdf5 and README.md, a card; the
 softmax and the vocabulary are copied if they are next to the weights. AllenNLP loads
@@ -26,7 +27,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _bilm(options: argparse.Namespace) -> list[Path]:
-    # Imported here, so that --help does not wait for torch.
+    locate(options.weights, options.options_file)
+
+    # Imported here, so that --help and a missing file do not wait for torch.
     from elmo_bench.elmo.export import export
 
     return export(

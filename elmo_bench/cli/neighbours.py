@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import encoder_options, parser
+from elmo_bench.elmo.pretrained import locate
+from elmo_bench.pretraining.encode import Corpus, shard_files
 from elmo_bench.text.columns import tokens_of, unescaped
 
 if TYPE_CHECKING:
@@ -43,13 +45,12 @@ def main(arguments: list[str]) -> int:
     sentence = tokens_of(options.sentence)
     word = unescaped(options.word)
     _check(options, files, sentence, word)
+    corpus = Corpus(tuple(shard_files(files)))
+    spec, setup = _described(encoder)
 
     # Imported here, so that --help and wrong options do not wait for torch.
     from elmo_bench.base.machine import choose_threads, use_threads
     from elmo_bench.encoders.nearest import nearest
-    from elmo_bench.pretraining.encode import Corpus, shard_files
-
-    corpus = Corpus(tuple(shard_files(files)))
 
     def texts() -> Iterator[list[str]]:
         return chain.from_iterable(map(corpus.sentences, corpus.files))
@@ -57,7 +58,7 @@ def main(arguments: list[str]) -> int:
     def all_words() -> set[str]:
         return {*sentence, *chain.from_iterable(texts())}
 
-    reader = _reader(encoder, options.layer, all_words)
+    reader = _reader(spec, setup, options.layer, all_words)
     threads = choose_threads(None, "neighbours")
     with progress("neighbours") as meter, use_threads(threads):
         neighbours = nearest(
@@ -149,17 +150,28 @@ def _print(neighbours: "Sequence[Near]") -> None:
         )
 
 
-def _reader(options: Sequence[str], layer: int | None, words: Words) -> _Reader:
-    """The encoder of these options, at this layer. Raises UserError.
-
-    words: gives every word that will be read; static vectors, and encoders that read
-    some, need to know them.
-    """
+def _described(options: Sequence[str]) -> "tuple[RunSpec, Setup]":
+    """A run with the encoder of these options. Raises UserError, also for files of a
+    biLM that are missing."""
     from elmo_bench.spec.run_spec import described
 
     is_named = any(option.startswith("encoder=") for option in options)
     usual = [] if is_named else ["encoder=elmo_only"]
     spec, setup = described(*usual, *options)
+    for part in setup.encoders.values():
+        if part["kind"] == "elmo":
+            locate(str(part["weights"]))
+    return spec, setup
+
+
+def _reader(
+    spec: "RunSpec", setup: "Setup", layer: int | None, words: Words
+) -> _Reader:
+    """The encoder of a run, at this layer. Raises UserError.
+
+    words: gives every word that will be read; static vectors, and encoders that read
+    some, need to know them.
+    """
     if not setup.encoders:
         return _static_reader(spec, setup, layer, words)
     if len(setup.encoders) > 1:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elmo_bench.base.collection import no_collection
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
@@ -27,6 +28,11 @@ def main(arguments: list[str]) -> int:
     without runs.
     """
     options = _parse(arguments)
+    with no_collection():
+        return _report(options)
+
+
+def _report(options: argparse.Namespace) -> int:
     from elmo_bench.reporting.frame import runs
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.remarks import left_out, remarks

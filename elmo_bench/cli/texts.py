@@ -24,11 +24,14 @@ def main(arguments: list[str]) -> int:
             f"{out}: an option where the text file belongs. Write: texts OUT {out} …"
         )
 
-    # Imported here, so that --help does not wait for torch.
-    from elmo_bench.runner.data import write_texts
+    # Imported here, so that --help and a missing file do not wait for torch.
+    from elmo_bench.runner.finished import data_files
     from elmo_bench.spec.run_spec import described
 
     spec, setup = described(*options.options)
+    data_files(spec, setup)
+    from elmo_bench.runner.data import write_texts
+
     count = write_texts(out, spec, setup, options.split or SPLITS)
     print(f"{out}: {count:,} texts")
     return 0

@@ -17,8 +17,9 @@ from elmo_bench.reporting.significance import (
     Variance,
     summarise,
 )
-from elmo_bench.spec.experiments import MAIN, Experiment, Printed
+from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.variants import Printed
 
 FIRST = "elmo-bench sweep task={} encoder={} suite=paper size=paper seed=0,1,2,3,4"
 PRINTED_SEEDS = 5  # of the paper's standard deviations

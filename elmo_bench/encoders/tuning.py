@@ -69,6 +69,12 @@ class Tuned(nn.Module):
         self.numbers = nn.ParameterDict(trained)
 
     @property
+    def network(self) -> nn.Module:
+        """The whole network, with what stays as it is."""
+        [network] = self._network
+        return network
+
+    @property
     def count(self) -> int:
         """How many numbers are trained."""
         return sum(parameter.numel() for parameter in self.parameters())
@@ -76,15 +82,13 @@ class Tuned(nn.Module):
     @property
     def frozen(self) -> int:
         """How many numbers of the network stay as they are."""
-        [network] = self._network
-        numbers = sum(parameter.numel() for parameter in network.parameters())
+        numbers = sum(parameter.numel() for parameter in self.network.parameters())
         return numbers - self.count
 
     def forward(self, sentences: Sequence[Sentence]) -> Tensor:
         """float32 [B, L, T, D] of B sentences, zeros after a sentence's end."""
         learns = self.training and not self.rests
-        [network] = self._network
-        network.train(learns)
+        self.network.train(learns)
         with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
             layers = self._read(sentences)
             by_token = [of_text.transpose(0, 1) for of_text in layers]

@@ -39,8 +39,10 @@ from elmo_bench.ledger.record import (
 from elmo_bench.ledger.store import (
     Ledger,
     Metrics,
+    holders_of,
     read_all,
     read_holders,
+    read_listed,
     read_outcomes,
     read_record,
     read_record_at,

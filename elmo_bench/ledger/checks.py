@@ -9,6 +9,8 @@ from elmo_bench.ledger.record import SCORED, MixWeights, Record, run_hash, score
 # Points between the best of the dev curve and the score of the checkpoint that was
 # loaded again, or a unit.
 NEAR = 0.5
+# Keys that nothing of a run is computed from: its scores are never corrected.
+CORRECTABLE = ("cost", "environment")
 CLOCKS = timedelta(days=1)  # by which clocks may differ
 # Wrong items that no two seeds have in common; SOME: if their dev curves are equal too.
 MANY = 100
@@ -39,6 +41,7 @@ def check_record(record: Record) -> None:
     _check_scores(record)
     _check_lengths(record)
     _check_best(record)
+    _check_corrected(record)
 
 
 def _check_spec(record: Record) -> None:
@@ -112,6 +115,16 @@ def _check_best(record: Record) -> None:
             f"record.epochs.best: {best}, with dev {record.metric} {chosen:.2f}; the "
             f"best of its curve is {max(curve):.2f}, the score of dev {dev:.2f}"
         )
+
+
+def _check_corrected(record: Record) -> None:
+    """What is said to be corrected is a key of the record, but no score."""
+    for key in record.corrected:
+        if key not in CORRECTABLE:
+            raise UserError(
+                f"record.corrected.{key:.60}: only {', '.join(CORRECTABLE)} can be "
+                "corrected. Make the run again"
+            )
 
 
 def layers_of(mixes: dict[str, MixWeights]) -> dict[str, set[int]]:

@@ -35,6 +35,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.metric import TYPE, Counting, decoded, scores_from, sums_of
 from elmo_bench.base.reading import reader
+from elmo_bench.ledger.archives import check_whole
 from elmo_bench.ledger.record import SCORED, Scores, SplitScores
 
 MOST_COUNTS = 10**6  # of all types
@@ -152,29 +153,12 @@ def digest_of(outcomes: Arrays) -> str:
     Raises UserError, as `compact`.
     """
     hasher = hashlib.sha256()
-    for name, values in sorted(compact(outcomes).items()):
+    for name in sorted(outcomes):
+        values = np.asarray(outcomes[name])
+        check_whole(name, values)
         hasher.update(f"{name}\n{len(values)}\n".encode())
-        hasher.update(values.astype("<u8").tobytes())
+        hasher.update(np.ascontiguousarray(values, "<u8").data)
     return hasher.hexdigest()
-
-
-def compact(outcomes: Arrays) -> dict[str, np.ndarray]:
-    """All in the smallest unsigned type that holds them.
-
-    Raises UserError unless they are whole numbers from 0.
-    """
-    small = {}
-    for name, values in outcomes.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "bui" or (array.size and array.min() < 0):
-            raise UserError(
-                f"outcomes '{name}' are not whole numbers from 0. "
-                "Scale and round them first."
-            )
-        if array.dtype.kind != "b":
-            array = array.astype(np.min_scalar_type(array.max(initial=0)))
-        small[name] = array
-    return small
 
 
 @reader

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -67,12 +68,12 @@ class RunPaths:
         ledger = record.parents[LEVELS]
         return cls(ledger, suite, task, encoder, run_hash, int(entry[1]))
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Shared by all seeds of a spec."""
-        return self.ledger / self.suite / self.task / self.encoder / self.hash
+        return self.ledger.joinpath(self.suite, self.task, self.encoder, self.hash)
 
-    @property
+    @cached_property  # joining paths takes as long as to read a small file
     def record(self) -> Path:
         """The record; if it exists the run is finished."""
         return self.folder / f"seed{self.seed}.json"
@@ -147,7 +148,7 @@ def list_runs(
     within: only of this suite, task and encoder. There are none if the folder does not
     exist. Links are not followed, but listed as problems. Opens no file.
     """
-    runs: dict[RunPaths, set[str]] = defaultdict(set)
+    runs: dict[RunPaths, set[str]] = {}
     problems: list[str] = []
 
     def failed(error: OSError) -> None:
@@ -169,10 +170,13 @@ def list_runs(
             folders[:] = [name for name in names if name in folders]
             continue
         folders.clear()
+        of_seeds: dict[int, set[str]] = defaultdict(set)
         for name in names:
+            of_seeds[_seed(name)].add(name)
+        for seed, of_seed in of_seeds.items():
             with suppress(UserError):  # somebody else's folder
-                run = RunPaths(ledger, *place, _seed(name))  # type: ignore[arg-type, call-arg]
-                runs[run].add(name)
+                run = RunPaths(ledger, *place, seed)  # type: ignore[arg-type, call-arg]
+                runs[run] = of_seed
     return {run: runs[run] for run in sorted(runs)}, problems
 
 

@@ -235,6 +235,8 @@ class Record(Model):
     serving: Serving | None = None
     # What the kept head was trained on besides; left out if it is the one scored.
     refit: Refit | None = None
+    # {key of a record: why and how} of what was corrected after the run wrote it.
+    corrected: dict[str, str] = Field(default={})
     created: Time  # the end of the run
 
     @property

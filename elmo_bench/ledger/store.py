@@ -4,10 +4,8 @@ its outcomes."""
 import io
 import json
 import os
-import struct
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,12 +16,12 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.json import read_json
 from elmo_bench.base.metric import Counting
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.ledger.archives import MAX_PACKED_BYTES, compact, read_arrays
 from elmo_bench.ledger.checks import Copies, check_record, record_of
 from elmo_bench.ledger.locks import Holder, holder_of
 from elmo_bench.ledger.outcomes import (
     check_figures,
     check_stored,
-    compact,
     digest_of,
     of_split,
 )
@@ -34,13 +32,8 @@ from elmo_bench.ledger.record import (
     Record,
 )
 
-MAX_OUTCOME_BYTES = 2**23  # a million items of 300 types take 4 MiB
-MAX_UNPACKED_BYTES = 2**26  # of all arrays of a file
 MAX_RECORD_BYTES = 2**24
 AGAIN = "Run again with overwrite=true."
-_HEADER = struct.Struct(
-    "<8sH"
-)  # of an .npy file: magic and version, length of the rest
 
 # By task; None if it is not installed (`spec.names.metric_of`).
 Metrics = Callable[[str], Counting | None]
@@ -71,28 +64,41 @@ def read_all(
     (`read_record_at`); takes milliseconds for each. Whoever shows scores gives them.
     copies: gets to know all records.
     """
+    runs, problems = list_runs(root, within)
+    return read_listed(runs, problems, metrics=metrics, copies=copies)
+
+
+def read_listed(
+    runs: Mapping[RunPaths, set[str]],
+    problems: Sequence[str],
+    *,
+    metrics: Metrics | None = None,
+    copies: Copies | None = None,
+) -> Ledger:
+    """As `read_all`, of what `list_runs` has listed."""
     if metrics is not None:
         metrics = cache(metrics)
     if copies is None:
         copies = Copies()
-    runs, problems = list_runs(root, within)
-    ledger = Ledger([], problems)
+    ledger = Ledger([], list(problems))
     for run, names in runs.items():
         if f"seed{run.seed}.json" not in names:  # faster than run.record.name
             continue
         try:
             ledger.records.append(read_record_at(run, copies, metrics=metrics))
         except UserError as error:
-            problems.append(str(error))
+            ledger.problems.append(str(error))
     return ledger
 
 
-def read_holders(root: Path, within: Sequence[str] = ()) -> list[Holder]:
-    """Who works now on the runs of a ledger.
+def read_holders(root: Path) -> list[Holder]:
+    """Who works now on the runs of a ledger."""
+    runs, _ = list_runs(root)
+    return holders_of(runs)
 
-    within: only of this suite, task and encoder.
-    """
-    runs, _ = list_runs(root, within)
+
+def holders_of(runs: Mapping[RunPaths, set[str]]) -> list[Holder]:
+    """Who works now on the runs that `list_runs` has listed."""
     holders = []
     for run, names in runs.items():
         if f"seed{run.seed}.lock" in names:
@@ -133,7 +139,7 @@ def read_record(path: Path) -> Record:
 def read_outcomes(paths: RunPaths) -> dict[str, np.ndarray]:
     """The outcomes of a record. Raises UserError if they are missing or damaged."""
     with reading(paths.outcomes, "the outcomes of a run", AGAIN):
-        outcomes = _unpack(paths.outcomes)
+        outcomes = read_arrays(paths.outcomes, AGAIN)
         check_stored(outcomes)
     return outcomes
 
@@ -144,7 +150,7 @@ def write_record(
     """Write outcomes (whole numbers from 0, or booleans), then the record.
 
     Raises UserError for a record that does not agree with itself, for outcomes of more
-    than MAX_OUTCOME_BYTES when compressed, for a link and for a full disk; the earlier
+    than MAX_PACKED_BYTES when compressed, for a link and for a full disk; the earlier
     files are then unchanged.
     """
     check_record(record)
@@ -193,8 +199,10 @@ def read_record_at(
     them as not checked.
     """
     record = read_record(run.record)
-    right = RunPaths.of(run.ledger, record)
-    if right != run:
+    spec = record.spec
+    place = (spec.suite, spec.task, spec.encoder, record.hash, record.seed)
+    if place != (run.suite, run.task, run.encoder, run.hash, run.seed):
+        right = RunPaths.of(run.ledger, record)
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
     try:
         metric = metrics(run.task) if metrics is not None else None
@@ -234,58 +242,13 @@ def _check_name(run: RunPaths, key: str, what: str, name: str, right: str) -> No
         )
 
 
-def _unpack(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of whole numbers. Raises ValueError, or what numpy raises."""
-    if path.is_symlink() or path.stat().st_size > MAX_OUTCOME_BYTES:
-        raise ValueError(f"a link, or larger than {MAX_OUTCOME_BYTES:,} bytes")
-    with zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-        if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
-            raise ValueError(
-                f"unpacked, it is larger than {MAX_UNPACKED_BYTES:,} bytes"
-            )
-        unpacked = {}
-        for entry in entries:
-            name = entry.filename.removesuffix(".npy")
-            unpacked[name] = _array(archive.read(entry))
-    return unpacked
-
-
-def _array(content: bytes) -> np.ndarray:
-    """The whole numbers of an .npy file of version 1.
-
-    Several times faster than `np.load`, which parses each header anew. Raises
-    ValueError.
-    """
-    if content[: _HEADER.size - 2] != np.lib.format.magic(1, 0):
-        raise ValueError("not an array of version 1")
-    _, length = _HEADER.unpack_from(content)
-    start = _HEADER.size + length
-    count, dtype = _shape(content[:start])
-    array = np.frombuffer(content, dtype, offset=start)
-    if len(array) != count:
-        raise ValueError(f"{len(array):,} numbers, expected {count:,}")
-    return array
-
-
-@lru_cache(maxsize=10_000)
-def _shape(head: bytes) -> tuple[int, np.dtype]:
-    """How many numbers of which type there are, from the start of an .npy file."""
-    file = io.BytesIO(head)
-    np.lib.format.read_magic(file)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    if len(shape) != 1 or dtype.kind not in "bui":
-        raise ValueError("an array does not have a whole number for each example")
-    return shape[0], dtype
-
-
 def _pack(path: Path, outcomes: Mapping[str, np.ndarray]) -> bytes:
     """The arrays, compressed; the same arrays give the same bytes."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **compact(outcomes))  # type: ignore[arg-type]
-    if buffer.tell() > MAX_OUTCOME_BYTES:
+    if buffer.tell() > MAX_PACKED_BYTES:
         raise UserError(
-            f"{path}: outcomes take over {MAX_OUTCOME_BYTES:,} bytes. "
+            f"{path}: outcomes take over {MAX_PACKED_BYTES:,} bytes. "
             "Keep fewer figures per example."
         )
     return buffer.getvalue()

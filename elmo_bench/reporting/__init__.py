@@ -7,7 +7,7 @@
     layouts/              tables (`tables.table`) and figures (`figures.figure`) of an
                           experiment, from both frames
     leaderboard           every table and figure of a report, by suite and section
-    render                files: pages, CSV, LaTeX, SVG, PNG
+    render                files: pages, CSV, LaTeX, SVG
 
 `names` and `comparable` say how tables call things, `formats` how cells read, `console`
 what commands print. `results` gives the frame of runs to other programs.

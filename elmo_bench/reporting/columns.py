@@ -94,6 +94,7 @@ class Run(NamedTuple):
     steps: list[int]  # by epoch
     mixes: dict[str, MixWeights]  # weights of the layers at the best epoch, by place
     notes: list[str]  # on the data
+    corrected: dict[str, str]  # why keys of the record were changed after the run
     environment: Environment
 
 
@@ -168,6 +169,7 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         steps=record.curves.steps,
         mixes=weights[best - 1] if weights else {},
         notes=record.data.notes,
+        corrected=record.corrected,
         environment=where,
     )
 

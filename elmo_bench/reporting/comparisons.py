@@ -18,7 +18,6 @@ a sample, and six are too few for that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from math import nan, sqrt
 from statistics import fmean
 from typing import NamedTuple
@@ -29,6 +28,7 @@ import pandas as pd
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import Counting, Counts, columns, main_figure
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
+from elmo_bench.reporting.families import judged_together
 from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
 from elmo_bench.reporting.rows import with_plain_texts
 from elmo_bench.reporting.significance import (
@@ -36,18 +36,15 @@ from elmo_bench.reporting.significance import (
     Difference,
     Variance,
     difference,
-    holm,
     over_seeds,
     relative_reduction,
 )
 from elmo_bench.spec.names import metric_of
 
-ALPHA = 0.05
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
-MAX_CACHED = (
-    # records whose outcomes stay in memory, as a system is compared with several others
-    1000
-)
+# Bytes of outcomes that stay in memory, as a system is compared with several others: a
+# record has up to 64 MiB, and 200 kB as a rule.
+MAX_CACHED = 2**28
 
 ReadOutcomes = Callable[[RunPaths], dict[str, np.ndarray]]
 
@@ -83,8 +80,21 @@ class Comparison(NamedTuple):
 
 
 def cached_outcomes() -> ReadOutcomes:
-    """`read_outcomes` that remembers what it has read."""
-    return lru_cache(maxsize=MAX_CACHED)(read_outcomes)
+    """`read_outcomes` that remembers what it read last, up to MAX_CACHED bytes."""
+    known: dict[RunPaths, dict[str, np.ndarray]] = {}
+    sizes: dict[RunPaths, int] = {}
+
+    def read(run: RunPaths) -> dict[str, np.ndarray]:
+        if run not in known:
+            outcomes = read_outcomes(run)
+            sizes[run] = sum(values.nbytes for values in outcomes.values())
+            while known and sum(sizes.values()) > MAX_CACHED:
+                oldest = next(iter(known))
+                del known[oldest], sizes[oldest]
+            known[run] = outcomes
+        return known[run]
+
+    return read
 
 
 def compare(
@@ -94,14 +104,12 @@ def compare(
     *,
     read: ReadOutcomes | None = None,
 ) -> pd.DataFrame:
-    """Test each pair of systems: the columns of `pairs`, then those of `Comparison`,
-    and three more.
+    """Test each pair of systems: the columns of `pairs`, then those of `Comparison` and
+    of `families.judged_together`, and `conclusion`.
 
     `pairs` has two hashes in each row, `ours` and `theirs`; and optionally `split` (dev
-    or test), `purpose` and `family`: the tests that have both in common are adjusted
-    together, by default all. `p_holm` is the adjusted p; `verdict` is ahead, behind or
-    tie at α = 0.05 by it, and empty if there is no p; `conclusion` is the verdict, or
-    why there is none.
+    or test), `purpose` and `family`: the tests that have both in common are judged
+    together, by default all. `conclusion` is the verdict, or why there is none.
 
     On a fraction of the training data the seed draws the subset, so seeds are paired
     there, and only those that both systems have count. read: reads the outcomes of a
@@ -122,25 +130,11 @@ def compare(
     keys = zip(table.ours, table.theirs, table.split, strict=True)
     tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
     table = pd.concat([table, tests], axis=1)
-    table["p_holm"] = (
-        table.groupby(["purpose", "family"]).p.transform(_adjusted)
-        if len(table)
-        else nan
-    )
-    decided = table.gain.gt(0).map({True: "ahead", False: "behind"})
-    table["verdict"] = decided.where(table.p_holm <= ALPHA, "tie").where(
-        table.p_holm.notna(), ""
-    )
+    table = judged_together(table)
     reasons = table.both_converged.map({True: "not tested", False: "not converged"})
     reasons = reasons.where(table.both_checked.astype(bool), NOT_CHECKED)
     table["conclusion"] = table.verdict.where(table.verdict != "", reasons)
     return with_plain_texts(table)
-
-
-def _adjusted(p: pd.Series) -> pd.Series:
-    """Adjusted for the number of tests; missing where `p` is."""
-    tested = p.dropna()
-    return pd.Series(holm(tested.tolist()), tested.index, float).reindex(p.index)
 
 
 def _compare(

@@ -1,4 +1,4 @@
-"""From axes to SVG and PNG. The same drawing gives the same bytes, whatever
+"""From axes to SVG. The same drawing gives the same bytes, whatever
 matplotlib's global settings are.
 """
 
@@ -16,7 +16,6 @@ from zlib import crc32
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -75,35 +74,22 @@ class Drawing:
     )  # None: no drawing for a phone
     task: str = field(default="", kw_only=True)  # empty if it shows several
 
-    @property
+    @cached_property
     def svg(self) -> str:
         """The file as text, which a page may contain."""
-        return self._files[0]
-
-    @property
-    def png(self) -> bytes:
-        """The file, 1,600 pixels wide."""
-        return self._files[1]
+        with style():
+            return self._svg_of(self.canvas(self.size, phone=False))
 
     @cached_property
     def phone_svg(self) -> str:
         """What a page shows instead on a phone; empty if that is the same."""
         if self.phone_size is None:
             return ""
-        with _style():
-            return self._svg_of(self._canvas(self.phone_size, phone=True))
+        with style():
+            return self._svg_of(self.canvas(self.phone_size, phone=True))
 
-    @cached_property
-    def _files(self) -> tuple[str, bytes]:
-        with _style():
-            canvas = self._canvas(self.size, phone=False)
-            svg, png = self._svg_of(canvas), io.BytesIO()
-            canvas.set_dpi(1600 / self.size[0])
-            metadata = {"Software": None, "Title": self.title}
-            FigureCanvasAgg(canvas).print_png(png, metadata=metadata)
-        return svg, png.getvalue()
-
-    def _canvas(self, size: tuple[float, float], *, phone: bool) -> Figure:
+    def canvas(self, size: tuple[float, float], *, phone: bool) -> Figure:
+        """The drawing before it is a file, in the project's `style`."""
         canvas = Figure(figsize=size, layout="constrained", facecolor=SURFACE)
         self.paint(canvas.add_subplot(), phone)
         if self.message:
@@ -120,7 +106,7 @@ class Drawing:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """The project's style, whatever the user's own matplotlibrc says."""
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -182,9 +168,14 @@ def look(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def lanes(axes: Axes, names: Sequence[str]) -> None:
-    """A lane for each name, from top to bottom, on both sides of zero."""
-    axes.set_yticks(range(len(names)), names)
+def lanes(
+    axes: Axes, names: Sequence[str], middles: Sequence[float] | None = None
+) -> None:
+    """A lane for each name, from top to bottom, on both sides of zero.
+
+    middles: their heights; without them 0, 1, and so on.
+    """
+    axes.set_yticks(range(len(names)) if middles is None else middles, names)
     axes.axvline(0, color=FAINT, linewidth=1)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)

@@ -10,7 +10,7 @@ from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.tables import Format, Line, present
-from elmo_bench.spec.experiments import PaperFigures
+from elmo_bench.spec.variants import PaperFigures
 
 REDUCTION = "error reduction"
 FEW_SEEDS = 3
@@ -200,15 +200,35 @@ def _seeds_of_both(line: Line) -> str:
     return "" if ours is None else f"{ours} and {line['their_count']}"
 
 
+# The columns of a comparison that `short_gain` and the cell around it read. A new one
+# is named here, too.
+SHORT_GAIN = (
+    "gain",
+    "family_low",
+    "family_high",
+    "verdict",
+    "conclusion",
+    "anchor",
+)
+
+
 def short_gain(line: Line, prefix: str = "") -> str:
-    """A gain in one decimal with its mark and its interval; empty without one."""
-    mean, low = present(line.get(f"{prefix}gain")), present(line.get(f"{prefix}low"))
+    """A gain in one decimal with its mark and the interval of its family; empty without
+    one.
+    """
+    mean = present(line.get(f"{prefix}gain"))
     if mean is None:
         return ""
     parts = [f"{mean:+.1f}", MARKS[line[f"{prefix}verdict"]]]
-    if low is not None:
-        parts.append(f"({low:.1f} to {line[f'{prefix}high']:.1f})")
+    if present(line.get(f"{prefix}family_low")) is not None:
+        low, high = line[f"{prefix}family_low"], line[f"{prefix}family_high"]
+        parts.append(f"({_end(low, 'above')} to {_end(high, 'below')})")
     return with_minus(" ".join(part for part in parts if part))
+
+
+def _end(bound: float, side: str) -> str:
+    """An end of an interval; one at zero is not in it."""
+    return f"{side} 0" if bound == 0 else f"{bound:.1f}"
 
 
 def judged(heading: str, *, prefix: str) -> Format:

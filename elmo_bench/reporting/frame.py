@@ -165,7 +165,8 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
 
     - `seeds`, and `seed_list`, the same as a text; `n`, how many
     - of each seed, in this order: `dev_scores`, `test_scores`, `macro_f1_scores`,
-      `seed_curves`, `seed_steps`, `seed_mixes`, and `seed_epochs`, such as `3 of 10`
+      `seed_curves`, `seed_steps`, `seed_mixes`, `seed_corrected`, and `seed_epochs`,
+      such as `3 of 10`
     - `dev_mean` and `dev_sd`, the mean and the sample standard deviation; the same of
       `test` and `macro_f1`.
       A system in which nothing is drawn (`RunSpec.deterministic`) has no deviation
@@ -192,6 +193,7 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     table["seed_curves"] = by_hash.curve.agg(tuple)
     table["seed_steps"] = by_hash.steps.agg(tuple)
     table["seed_mixes"] = by_hash.mixes.agg(tuple)
+    table["seed_corrected"] = by_hash.corrected.agg(tuple)
     best = runs.best_epoch.astype(str) + " of " + runs.epochs.astype(str)
     table["seed_epochs"] = best.groupby(runs.hash).agg(tuple)
     table["converged"] = by_hash.converged.sum()

@@ -28,10 +28,11 @@ from elmo_bench.reporting.overview import (
     with_verdicts,
 )
 from elmo_bench.reporting.pairs import baseline_pairs
-from elmo_bench.reporting.picture import gains_of, headline, picture
+from elmo_bench.reporting.picture import headline, picture
 from elmo_bench.reporting.selection import candidates, of_newest_protocol
 from elmo_bench.reporting.slices import slices
-from elmo_bench.reporting.table1 import table1
+from elmo_bench.reporting.steps import gains_of
+from elmo_bench.reporting.table1 import others_table, table1
 from elmo_bench.reporting.tables import (
     Table,
     layout_of,
@@ -66,8 +67,12 @@ class Leaderboard:
 
     @property
     def tables(self) -> list[Table]:
-        """Of each suite table 1, then those of the sections."""
-        return [*self.suites.table1.dropna(), *self.sections.tables.explode()]
+        """Of each suite table 1 and that of others, then those of the sections."""
+        return [
+            *self.suites.table1.dropna(),
+            *self.suites.others.dropna(),
+            *self.sections.tables.explode(),
+        ]
 
     @property
     def figures(self) -> list[Drawing]:
@@ -94,7 +99,10 @@ def leaderboard(
         sections.extend(
             _sections(of_suite, runs, chosen, comparisons, suites[-1], read=read)
         )
-    columns = ("name", "title", "headline", "picture", "table1", "encoders", "scores")
+    columns = (
+        *("name", "title", "headline", "picture", "table1", "others"),
+        *("encoders", "scores"),
+    )
     return Leaderboard(
         command,
         runs,
@@ -172,6 +180,7 @@ def _suite(
         "headline": headline(lead, gains_of(proven, proofs, (lead, BASELINE))),
         "picture": picture(proven, proofs, main),
         "table1": table1(selected, primary, main) if len(selected) else None,
+        "others": others_table(selected, primary, main) if len(selected) else None,
         "encoders": encoders(ranked, rank_table, costs, main),
         "scores": with_verdicts(ranked, primary),
     }

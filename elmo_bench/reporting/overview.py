@@ -88,6 +88,7 @@ def encoders(
 
     Columns: `name`; `about`, what it is, in a sentence (empty if its yaml does not say
     so); `card`, its model card, a path in the repository (empty if none ships);
+    `licence` of its weights;
     `anchor`, its address on a page; mean, low and high of its rank; `cost`, the
     measurement, if there is one of every system of it; and the columns of
     `cost_columns`.
@@ -98,6 +99,7 @@ def encoders(
         spec = _first_groups(of_encoder).spec.iloc[0]
         of_systems = [measured.get(run_hash) for run_hash in of_encoder.hash]
         row: dict[str, Any] = {"name": name, "about": about(spec), "card": card(spec)}
+        row["licence"] = licence(spec)
         row["anchor"] = "encoder-" + "-".join(re.findall(r"[\w.]+", str(name)))
         row["cost"] = of_systems[0] if all(of_systems) else None
         row |= (
@@ -239,15 +241,33 @@ def about(spec: RunSpec) -> str:
     """The sentence after the command at the top of the encoder's yaml; of one that has
     no yaml, of its kind's.
     """
-    kind = str(spec.settings.get("encoder.contextual.kind"))
-    path = config_file(
-        "encoder", spec.encoder if spec.encoder in choices("encoder") else kind
-    )
-    text = re.sub(r"\n# ", " ", path.read_text(encoding="utf-8"))
+    text = re.sub(r"\n# ", " ", _yaml(spec))
     sentence = re.search(
         r"elmo-bench run [^:\n]*encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text
     )
     return f"{sentence[1][0].upper()}{sentence[1][1:]}." if sentence else ""
+
+
+def _yaml(spec: RunSpec) -> str:
+    """The yaml of an encoder; of one that has none, of its kind."""
+    kind = str(spec.settings.get("encoder.contextual.kind"))
+    name = spec.encoder if spec.encoder in choices("encoder") else kind
+    return config_file("encoder", name).read_text(encoding="utf-8")
+
+
+def licence(spec: RunSpec) -> str:
+    """The licence of its weights, or of its static vectors: by the card that ships,
+    else by its yaml; empty if neither says.
+    """
+    path = card(spec)
+    if path:
+        text = (Path(__file__).parents[2] / path).read_text(encoding="utf-8")
+        said = re.search(r"^\| licence \| \[?([^\]|,(]+)", text, re.MULTILINE)
+    elif spec.encoder in choices("encoder"):
+        said = re.search(r"^# Licence: (.+?)\.?$", _yaml(spec), re.MULTILINE)
+    else:
+        said = None
+    return said[1].strip() if said else ""
 
 
 def card(spec: RunSpec) -> str:

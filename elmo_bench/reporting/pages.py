@@ -30,11 +30,11 @@ from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.names import (
     BASELINE,
     counted,
-    data_name,
     percent,
     task_title,
     task_unit,
 )
+from elmo_bench.reporting.provenance import data_lines, machines, superseded
 from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.tables import Table, present
 from elmo_bench.spec.describe import command_of
@@ -221,7 +221,7 @@ def _facts(system: Any) -> dict[str, str]:
     part = ""
     if system.fraction:
         part = ", a fraction of all" if share is None else f", {percent(share)} of all"
-    return {
+    facts = {
         "trained on": f"{system.train:,} {task_unit(system.task)}{part}",
         "scored on": f"{system.dev_items:,} dev, {system.test_items:,} test",
         "command": command_of(system.spec, system.seeds[0]),
@@ -240,84 +240,20 @@ def _facts(system: Any) -> dict[str, str]:
             [system.created[:10], system.cpu, system.device, system.precision]
         ),
     }
+    if corrections := _corrections(system):
+        facts["corrected"] = corrections
+    return facts
 
 
-def data_lines(systems: pd.DataFrame) -> list[str]:
-    """What the systems of each group were trained and scored on."""
-    lines = []
-    for group in rows_of(systems.drop_duplicates("basis")):
-        counts = (
-            f"{group.train:,} train, {group.dev_items:,} dev, {group.test_items:,} test"
-        )
-        facts = [data_name(group.task, group.suite), counts, f"size {group.size}"]
-        facts += [f"version {group.version}", f"digest {group.data}"]
-        listed = "; ".join(fact for fact in facts if fact)
-        line = f"{group.title} ({group.group_name}): {listed}."
-        notes = "; ".join(note.rstrip(".") for note in group.notes)
-        lines.append(f"{line} Notes: {notes}." if notes else line)
-    return lines
-
-
-def machines(runs: pd.DataFrame) -> list[str]:
-    """How many runs came from which hardware and code, and the hours they took."""
-    minutes: dict[str, list[float]] = {}
-    for run in rows_of(runs):
-        minutes.setdefault(_machine(run), []).append(run.work_minutes)
-    lines = []
-    for place, of_place in sorted(minutes.items()):
-        lines.append(
-            f"{place}: {counted(len(of_place))}, {sum(of_place) / 60:.1f} hours"
-        )
-    if len(lines) < 2:
-        return lines
-    hours = runs.work_minutes.sum() / 60
-    return [
-        *lines,
-        f"In total: {counted(len(runs))}, {hours:.1f} hours of computing",
-    ]
-
-
-def _machine(run: Any) -> str:
-    """The hardware, the precision and the code of a run."""
-    torch = f", torch {run.torch}" if run.torch else ""
-    commit = f"commit {run.commit[:10]}" if run.commit else "no git commit"
-    changes = " with uncommitted changes" if run.environment.dirty else ""
-    return ", ".join([
-        run.cpu if run.device == "cpu" else f"{run.device} ({run.cpu})",
-        counted(run.threads, "thread"),
-        f"{run.precision}{torch}",
-        f"{commit}{changes}",
-    ])  # fmt: skip
-
-
-def superseded(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    """(path of the old runs, what replaced them and why: the settings and contents that
-    differ).
-    """
-    lines = []
-    specs = dict(zip(runs.hash, runs.spec, strict=True))
-    old = runs[~runs.current].sort_values(
-        ["suite", "task", "run_label", "hash", "seed"]
+def _corrections(system: Any) -> str:
+    """What was changed in the records of a system after their runs, and why."""
+    seeds: dict[str, list[str]] = {}
+    for seed, corrected in zip(system.seeds, system.seed_corrected, strict=True):
+        for key, why in corrected.items():
+            seeds.setdefault(f"{key}: {why}", []).append(str(seed))
+    return "; ".join(
+        f"seed {', '.join(of_seeds)}, {what}" for what, of_seeds in seeds.items()
     )
-    for run_hash, of_hash in old.groupby("hash", sort=False):
-        run = of_hash.iloc[0]
-        before, after = _settings(run.spec), _settings(specs[run.replaced_by])
-        changed = sorted(
-            key
-            for key in before.keys() | after.keys()
-            if before.get(key) != after.get(key)
-        )
-        word = "seed" if len(of_hash) == 1 else "seeds"
-        seeds = f"{word} {', '.join(map(str, of_hash.seed))}"
-        path = "/".join([run.suite, run.task, run.spec.encoder, str(run_hash)])
-        lines.append(
-            (path, f"({seeds}) by {run.replaced_by}; changed: {', '.join(changed)}")
-        )
-    return lines
-
-
-def _settings(spec: Any) -> dict[str, Any]:
-    return {**spec.settings, **(spec.contents or {})}
 
 
 def inline(figure: Drawing, *, phone: bool = False) -> str:

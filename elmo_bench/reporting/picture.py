@@ -1,8 +1,9 @@
-"""The headline of a page, and its picture: an encoder's gains with their parts, and the
-error reduction.
+"""The headline of a page, and its picture: an encoder's gains in steps, those of
+others, and the error reduction.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
@@ -10,12 +11,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from elmo_bench.reporting.comparisons import MARKS
-from elmo_bench.reporting.figures import INK, SURFACE, Drawing, lanes, look
+from elmo_bench.reporting.figures import FAINT, INK, SURFACE, Drawing, lanes, look
 from elmo_bench.reporting.formats import signed
-from elmo_bench.reporting.layouts.encoders import Pair, leading, papers_reduction, parts
+from elmo_bench.reporting.layouts.encoders import CONTROLS, leading, papers_reduction
 from elmo_bench.reporting.names import BASELINE, task_title
 from elmo_bench.reporting.rows import lines_of
-from elmo_bench.reporting.tables import present, with_gains
+from elmo_bench.reporting.steps import (
+    CONTEXT,
+    LAYERS,
+    UNSPLIT,
+    WHOLE,
+    WORD,
+    gains_of,
+    others_shown,
+    step_gains,
+    steps,
+)
+from elmo_bench.reporting.tables import present
 from elmo_bench.spec.experiments import Experiment
 
 # Encoders in a sentence, where they are no names of columns.
@@ -23,21 +35,9 @@ PROSE = {"elmo": "ELMo", BASELINE: "GloVe"}
 OVER = PROSE[BASELINE]
 WEIGHTS = "encoder.weights"
 POINTS = {"textcoords": "offset points"}
+SHORT = {WORD: "word", UNSPLIT: "rest"}  # on a phone
+SHADES = {WORD: 0.3, LAYERS: 0.6, CONTEXT: 1.0, UNSPLIT: 0.8}  # of the bars of steps
 Gain = Mapping[str, Any]  # a system with its comparison, as a line of a frame
-
-
-def gains_of(
-    systems: pd.DataFrame, comparisons: pd.DataFrame, pair: Pair
-) -> pd.DataFrame:
-    """The systems of the first encoder of a pair that are compared with the second, in
-    the order of tasks.
-    """
-    ours, theirs = pair
-    tests = comparisons[
-        (comparisons.our_name == ours) & (comparisons.their_name == theirs)
-    ]
-    table = with_gains(systems[systems.name == ours], tests)
-    return table[table.gain.notna()]
 
 
 def headline(name: str, gains: pd.DataFrame) -> str:
@@ -94,30 +94,31 @@ def _listed(names: Sequence[str], count: int) -> str:
 def picture(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> Drawing | None:
-    """Gains of one encoder with intervals, split into word vector and context; beside
-    them the error reduction.
+    """Gains of one encoder with intervals, split into word vector, layers and context;
+    below them those of others; beside them the error reduction.
 
     A line a task; None without a converged gain. Gains that are not converged are in
     the table alone: a head that learned nothing would stretch the axis, and says
     nothing about an encoder.
     """
     name = leading(experiment, comparisons)
-    whole, *between = parts(experiment, name).values()
-    gains = gains_of(systems, comparisons, whole)
-    drawn = gains[gains.both_converged.eq(True)]
+    gains = step_gains(systems, comparisons, experiment, name)
+    whole = gains.pop(WHOLE).reset_index()
+    drawn = whole[whole.both_converged.eq(True)]
     if drawn.empty:
         return None
-    halves = [
-        gains_of(systems, comparisons, pair).set_index("basis") for pair in between
-    ]
-    lanes_ = [_Lane(line, halves, experiment, name) for line in lines_of(drawn)]
-    absent = ", ".join(gains[~gains.both_converged.eq(True)].title)
+    marks = _marks(systems, comparisons, experiment, name)
+    lanes_ = []
+    for line in lines_of(drawn):
+        lanes_.append(_lane(line, gains, marks, experiment, name))
+    absent = ", ".join(whole[~whole.both_converged.eq(True)].title)
     left_out = f"not drawn, since not converged: {absent}" if absent else ""
     title = headline(name, drawn)
     suite = systems.suite.iloc[0]
+    unsplit = f"no run of {_between(experiment, name)}" if gains else ""
 
     def paint(axes: Axes, phone: bool) -> None:
-        _paint(axes, lanes_, name, between=between, left_out=left_out, phone=phone)
+        _paint(axes, lanes_, name, unsplit=unsplit, left_out=left_out, phone=phone)
 
     texts = []
     for lane in lanes_:
@@ -126,38 +127,69 @@ def picture(
     alt = f"{title} {'; '.join(texts)}."
     if left_out:
         alt += f" N{left_out[1:]}."
+    high = _places(lanes_)[-1].bottom
     return Drawing(
         f"{suite}-gains",
         f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}",
         alt,
         paint,
         message=title.rstrip("."),
-        size=(13.0, 1.5 + 0.95 * len(lanes_)),
-        phone_size=(6.4, 3 + 1.7 * len(lanes_)),
+        size=(13.0, 1.9 + 0.36 * high),
+        phone_size=(6.4, 3.4 + 0.72 * high),
     )
 
 
+def _between(experiment: Experiment, name: str) -> str:
+    """The encoder that adds a word vector alone."""
+    return steps(experiment, name)[WORD][0]
+
+
+@dataclass(frozen=True)
 class _Lane:
-    """A task: the gain, its parts (none if one is missing), and the paper's error
-    reduction.
+    """A task: the gain, its steps (none if one is missing), the gains of others over
+    the baseline, and the paper's error reduction.
     """
 
-    def __init__(
-        self,
-        gain: Gain,
-        halves: Sequence[pd.DataFrame],
-        experiment: Experiment,
-        name: str,
-    ) -> None:
-        basis = gain["basis"]
-        split = all(basis in half.index for half in halves)
-        self.gain = gain
-        self.halves = [half.loc[basis].to_dict() for half in halves] if split else []
-        self.papers_share = (
-            papers_reduction(experiment, gain["task"])
-            if name == experiment.encoder
-            else None
-        )
+    gain: Gain
+    steps: Mapping[str, Gain]
+    others: Mapping[str, Gain]
+    papers_share: float | None
+
+
+def _lane(
+    gain: Gain,
+    step_gains_: Mapping[str, pd.DataFrame],
+    marks: Mapping[str, pd.DataFrame],
+    experiment: Experiment,
+    name: str,
+) -> _Lane:
+    basis = gain["basis"]
+    own_steps = {
+        step: table.loc[basis].to_dict()
+        for step, table in step_gains_.items()
+        if basis in table.index
+    }
+    is_whole = WORD in own_steps and len(own_steps) > 1
+    others_ = {
+        other: table.loc[basis].to_dict()
+        for other, table in marks.items()
+        if basis in table.index
+    }
+    share = None
+    if name == experiment.encoder:
+        share = papers_reduction(experiment, gain["task"])
+    return _Lane(gain, own_steps if is_whole else {}, others_, share)
+
+
+def _marks(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment, name: str
+) -> dict[str, pd.DataFrame]:
+    """The converged gains of the encoders that have a mark, by basis; controls last."""
+    marks = {}
+    for other in others_shown(systems, experiment, name):
+        gains = gains_of(systems, comparisons, (other, BASELINE)).set_index("basis")
+        marks[other] = gains[gains.both_converged.eq(True)]
+    return marks
 
 
 def _paint(
@@ -165,7 +197,7 @@ def _paint(
     lanes_: Sequence[_Lane],
     name: str,
     *,
-    between: Sequence[Pair],
+    unsplit: str,
     left_out: str,
     phone: bool,
 ) -> None:
@@ -174,88 +206,131 @@ def _paint(
     figure.get_layout_engine().set(w_pad=0.15)  # a browser's font may be wider
     axes.remove()
     if phone:
-        left, right = figure.subplots(2, 1, sharey=True, height_ratios=(1.3, 1))
+        left, right = figure.subplots(2, 1, sharey=True, height_ratios=(1.6, 1))
     else:
-        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.8, 1))
-    left.set_ylim(len(lanes_) - 0.45, -0.62)
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1))
+    places = _places(lanes_)
+    left.set_ylim(places[-1].bottom + 0.1, 0)
     colour = look([name])[name][0]
-    unsplit = f"not split: no run of {between[0][0]}" if between else ""
-    for at, lane in enumerate(lanes_):
-        _bars(
-            left,
-            at,
-            lane,
-            colour,
-            word="word" if phone else "word vector",
-            unsplit=unsplit,
-        )
-        _share(right, at, "ours", present(lane.gain["reduction"]) or 0.0, colour=colour)
+    for place, lane in zip(places, lanes_, strict=True):
+        _bars(left, place, lane, colour, unsplit=unsplit, phone=phone)
+        _gain(left, place.gain, lane.gain)
+        for row, (other, gain) in enumerate(lane.others.items()):
+            _gain(left, place.other(row), gain, other)
+        at, reduction = place.middle, present(lane.gain["reduction"]) or 0.0
+        _share(right, at, "ours", reduction, colour=colour)
         if lane.papers_share is not None:
             _share(right, at, "paper", lane.papers_share, colour=INK)
-    shades = "; pale: word vector, full: context" if between else ""
-    of_parts = " (of the parts: table 1)" if between else ""
-    below = (
-        f"points over {OVER} on test{shades}\n"
-        f"and the 95 % interval over seeds and items{of_parts}\n"
-        f"{left_out}"
-    )
-    left.set_xlabel(below.strip())
+    below = [
+        f"points over {OVER} on test; the 95 % intervals",
+        "of a family hold together (steps: table 1)",
+    ]
+    left.set_xlabel("\n".join([*below, left_out]).strip())
     paper = (
         "\n(the paper: on its data)"
         if any(lane.papers_share is not None for lane in lanes_)
         else ""
     )
-    right.set_xlabel(f"error reduction, % of {OVER}'s gap to 100{paper}")
+    right.set_xlabel(f"error reduction,\n% of {OVER}'s gap to 100{paper}")
+    middles = [place.middle for place in places]
+    width = 12 if phone else 30
     for half in (left, right):
-        lanes(half, [fill(lane.gain["title"], 30) for lane in lanes_])
+        lanes(half, [fill(lane.gain["title"], width) for lane in lanes_], middles)
         half.margins(x=0.12)
         half.spines["left"].set_visible(False)
 
 
+class _Place:
+    """The heights of what is in a lane: steps, the gain below, others below it."""
+
+    def __init__(self, top: float, lane: _Lane) -> None:
+        self.steps = top + 0.8
+        self.gain = top + 1.7
+        self.bottom = top + 2.6 + 0.85 * len(lane.others)
+        self.middle = (top + self.bottom) / 2
+
+    def other(self, row: int) -> float:
+        """The height of a row of others."""
+        return self.gain + 0.85 * (row + 1)
+
+
+def _places(lanes_: Sequence[_Lane]) -> list[_Place]:
+    """A place for each lane, one below the other."""
+    places: list[_Place] = []
+    for lane in lanes_:
+        places.append(_Place(places[-1].bottom if places else 0.0, lane))
+    return places
+
+
+def _mark_of(name: str) -> tuple[str, str]:
+    """Colour and marker; a control is grey."""
+    colour, marker = look([name])[name]
+    return (FAINT if name in CONTROLS else colour), marker
+
+
 def _bars(
-    axes: Axes, at: int, lane: _Lane, colour: str, *, word: str, unsplit: str
+    axes: Axes, place: _Place, lane: _Lane, colour: str, *, unsplit: str, phone: bool
 ) -> None:
-    """A gain's parts in one lane, or in two if one of them is a loss; below them the
-    gain with its interval.
-    """
-    gain, halves = lane.gain, lane.halves
-    mean = gain["gain"]
-    apart = 0.1 if halves and halves[0]["gain"] * halves[1]["gain"] < 0 else 0.0
-    start, below = 0.0, at + 0.3
-    for y, half, alpha in zip(
-        (at - apart, at + apart), halves, (0.4, 1.0), strict=False
-    ):
-        axes.barh(
-            y,
-            half["gain"],
-            0.18 if apart else 0.34,
-            left=start,
-            color=colour,
-            alpha=alpha,
-        )
-        start += half["gain"]
-    if not halves:
-        axes.barh(at, mean, 0.34, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)
-    tested = gain["difference"] is not None
-    low, high = (gain["low"], gain["high"]) if tested else (mean, mean)
-    axes.plot((low, high), (below, below), "|-", color=INK, markersize=7, linewidth=1.4)
-    axes.plot(mean, below, "d", color=INK, markersize=6)
-    texts = [
-        _half(half, name) for half, name in zip(halves, (word, "context"), strict=False)
-    ]
+    """The steps of a gain, one after the other; if one is a loss, below each other."""
     style: Any = {**POINTS, "va": "center"}
-    end = max(0, mean, *(half["gain"] for half in halves[:1]))
-    axes.annotate(", ".join(texts) or unsplit, (end, at), (9, 0), **style)
-    conclusion = f"{signed(mean, 1)} {MARKS[gain['verdict']]} {gain['conclusion']}"
-    axes.annotate(conclusion, (max(0, high), below), (9, 0), weight="bold", **style)
+    at, mean = place.steps, lane.gain["gain"]
+    if not lane.steps:
+        height = 0.8
+        axes.barh(at, mean, height, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)
+        text = f"not split: {unsplit}" if unsplit else ""
+        axes.annotate(text, (max(0, mean), at), (9, 0), **style)
+        return
+    gains = [step["gain"] for step in lane.steps.values()]
+    apart = min(gains) < 0 < max(gains)
+    height = 0.8 / (len(gains) if apart else 1)
+    start, end = 0.0, 0.0
+    for number, (name, step) in enumerate(lane.steps.items()):
+        y = at
+        if apart:
+            y += (number - (len(gains) - 1) / 2) * height
+        shade = SHADES[name]
+        axes.barh(y, step["gain"], height, left=start, color=colour, alpha=shade)
+        start += step["gain"]
+        end = max(end, start)
+    names = SHORT if phone else {}
+    texts = [_step(step, names.get(name, name)) for name, step in lane.steps.items()]
+    text = ", ".join(texts)
+    axes.annotate(fill(text, 30) if phone else text, (end, at), (9, 0), **style)
 
 
-def _half(half: Gain, name: str) -> str:
-    parts_ = (signed(half["gain"], 1), MARKS[half["verdict"]], name)
-    return " ".join(part for part in parts_ if part)
+def _step(step: Gain, name: str) -> str:
+    parts = (signed(step["gain"], 1), MARKS[step["verdict"]], name)
+    return " ".join(part for part in parts if part)
 
 
-def _share(axes: Axes, at: int, name: str, share: float, *, colour: str) -> None:
+def _gain(axes: Axes, at: float, gain: Gain, name: str = "") -> None:
+    """A mark with the interval of its family, and what the test says.
+
+    name: of an encoder that the page is not about.
+    """
+    colour, marker = _mark_of(name) if name else (INK, "d")
+    mean, verdict = gain["gain"], gain["verdict"]
+    low, high = (gain["family_low"], gain["family_high"]) if verdict else (mean, mean)
+    axes.plot(
+        (low, high),
+        (at, at),
+        "|-",
+        color=colour,
+        markersize=7,
+        linewidth=1.4,
+        label=f"_{verdict}",  # for tests: no legend shows a label that begins so
+    )
+    axes.plot(mean, at, marker, color=colour, markersize=6)
+    style: Any = {**POINTS, "va": "center", "color": colour}
+    parts = [name, signed(mean, 1), MARKS[verdict]]
+    if not name:
+        style["weight"] = "bold"
+        parts.append(gain["conclusion"])
+    text = " ".join(part for part in parts if part)
+    axes.annotate(text, (max(0, high), at), (9, 0), **style)
+
+
+def _share(axes: Axes, at: float, name: str, share: float, *, colour: str) -> None:
     """A mark with its name: ours a dot with the name above, the paper's a tick with the
     name below.
     """

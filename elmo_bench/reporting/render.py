@@ -1,11 +1,11 @@
-"""The leaderboard as files: both pages, tables/ as CSV and LaTeX, figures/ as SVG and
-PNG; and parts of a README.
+"""The leaderboard as files: both pages, tables/ as CSV and LaTeX, figures/ as SVG; and
+parts of a README.
 """
 
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.pages import html_page, literal, markdown_page, table_lines
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.tables import Table, make_table, wide
+from elmo_bench.spec.experiments import MAIN, Experiment
 
 START, END = (
     "<!-- table: make report writes it -->",
@@ -57,7 +58,6 @@ def write(
         files[out / "tables" / f"{table.stem}.tex"] = to_latex(table).encode()
     for figure in board.figures:
         files[out / "figures" / f"{figure.stem}.svg"] = figure.svg.encode()
-        files[out / "figures" / f"{figure.stem}.png"] = figure.png
     files[out / "README.md"] = markdown_page(board, findings).encode()
     index = out / "index.html"
     earlier = (
@@ -104,7 +104,8 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
     for suite in lines_of(board.suites):
         if suite["name"] == published.SUITE and suite["table1"]:
             summary = _summary(suite, out, path.parent)
-            minutes = table_lines(_minutes(board, suite["table1"]))
+            shown = [table for table in (suite["table1"], suite["others"]) if table]
+            minutes = table_lines(_minutes(board, shown))
     text = _between(text, START, summary, END)
     text = _between(text, MINUTES, minutes, MINUTES_END)
     with atomic_write(path, "w") as handle:
@@ -123,17 +124,21 @@ def _summary(suite: Mapping[str, Any], out: Path, folder: Path) -> str:
     paragraphs = [f"**{literal(suite['headline'])}**"]
     picture, table1 = suite["picture"], suite["table1"]
     if picture:
-        path = os.path.relpath(out / "figures" / f"{picture.stem}.png", folder)
+        path = os.path.relpath(out / "figures" / f"{picture.stem}.svg", folder)
         paragraphs.append(f"![{literal(picture.alt)}]({quote(path)})")
     paragraphs += [table_lines(table1), literal(" ".join(table1.notes))]
+    if suite["others"]:
+        paragraphs.append(table_lines(suite["others"]))
+        paragraphs.append(literal(" ".join(suite["others"].notes)))
     return "\n\n".join(paragraphs)
 
 
-def _minutes(board: Leaderboard, table1: Table) -> Table:
-    """Mean minutes of the runs in table 1, and the memory that one of them took at
+def _minutes(board: Leaderboard, tables: Sequence[Table]) -> Table:
+    """Mean minutes of the runs in these tables, and the memory that one of them took at
     most.
     """
-    systems = board.systems[board.systems.anchor.isin(table1.anchors(table1.lines))]
+    anchors = set().union(*(table.anchors(table.lines) for table in tables))
+    systems = board.systems[board.systems.anchor.isin(anchors)]
     peaks = board.runs.groupby("hash").peak_memory_mib.max()
     systems = systems.assign(peak=systems.hash.map(peaks))
     most = systems.groupby("basis").peak.max() / 1024
@@ -144,9 +149,8 @@ def _minutes(board: Leaderboard, table1: Table) -> Table:
         ["work_minutes"],
     )
     formats = [words("minutes", "heading")]
-    formats.extend(
-        number(name, f"{name} work_minutes", ".1f") for name in table1.columns
-    )
+    names = sorted(set(systems.encoder_label), key=Experiment.load(MAIN).position)
+    formats.extend(number(name, f"{name} work_minutes", ".1f") for name in names)
     formats.append(number("memory, at most", "gib", ".1f", suffix=" GiB"))
     return make_table("minutes", "", frame, formats)
 

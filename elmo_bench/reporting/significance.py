@@ -130,11 +130,20 @@ class Difference:
 
     @property
     def detectable(self) -> float:
-        """The smallest true difference that such a test detects.
+        """The smallest true difference that a single test at 0.05 detects."""
+        return self.detectable_at(1 - LEVEL)
 
-        A single test finds it (p <= 0.05) in 80 % of repetitions.
+    def interval_at(self, alpha: float) -> tuple[float, float]:
+        """The interval at the confidence 1 - alpha: without 0 if p < alpha."""
+        reach = self.error * t_quantile(1 - alpha / 2, self.df)
+        return self.mean - reach, self.mean + reach
+
+    def detectable_at(self, alpha: float) -> float:
+        """The smallest true difference that a test at this level detects.
+
+        It finds it (p <= alpha) in 80 % of repetitions.
         """
-        of_level = t_quantile((1 + LEVEL) / 2, self.df)
+        of_level = t_quantile(1 - alpha / 2, self.df)
         of_power = t_quantile(POWER, self.df)
         return self.error * (of_level + of_power)
 

@@ -1,83 +1,111 @@
-"""Table 1: the scores of few encoders, and what one of them gains."""
+"""Table 1: what one encoder gains, in steps; and what others gain in its position."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
-from elmo_bench.reporting.formats import short_gain
-from elmo_bench.reporting.layouts.encoders import CONTROLS, leading, parts, scores
+from elmo_bench.reporting.formats import SHORT_GAIN, short_gain, words
+from elmo_bench.reporting.layouts.encoders import leading, scores
 from elmo_bench.reporting.names import BASELINE, task_title
 from elmo_bench.reporting.rows import rows_of
-from elmo_bench.reporting.tables import Format, Line, Table, make_table, with_gains
-from elmo_bench.spec.experiments import Experiment
-
-COLUMNS = 4  # encoders of the main table: it fits a page of 1,000 pixels
-# The columns of a comparison that `_short` reads, which the frame has for each gain. A
-# new one is named here, too.
-SHORT_GAIN = (
-    "gain",
-    "low",
-    "high",
-    "verdict",
-    "conclusion",
-    "anchor",
+from elmo_bench.reporting.steps import (
+    WHOLE,
+    gains_of,
+    others_shown,
+    step_gains,
+    steps,
 )
+from elmo_bench.reporting.tables import Format, Line, Table, make_table
+from elmo_bench.spec.experiments import Experiment
 
 
 def table1(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> Table:
-    """The main table, which fits a narrow page: the scores of few encoders, and the
-    gain of one with its parts.
+    """The main table, which fits a narrow page: the scores of the baseline and of one
+    encoder, and its gain with the steps that make it up.
     """
     name = leading(experiment, comparisons)
-    pairs_ = parts(experiment, name)
-    shown = _shown(systems, experiment)
-    frame, formats = scores(systems, comparisons, shown)
-    for heading, (ours, theirs) in pairs_.items():
-        tests = comparisons[
-            (comparisons.our_name == ours) & (comparisons.their_name == theirs)
-        ]
-        tests = with_gains(systems, tests)
-        tests = tests[tests.gain.notna()].set_index("basis")
-        for column in SHORT_GAIN:
-            frame[f"{heading} {column}"] = frame.basis.map(tests[column])
-        formats.append(_short(heading))
+    frame, formats = _scores(systems, comparisons, [BASELINE, name])
+    pairs = steps(experiment, name)
+    gains = step_gains(systems, comparisons, experiment, name)
+    for step, of_step in gains.items():
+        ours, theirs = pairs[step]
+        formats.append(_column(frame, f"{step}: {ours} − {theirs}", of_step))
     suite = systems.suite.iloc[0]
-    notes = _notes(systems, comparisons, experiment, shown)
+    notes = _notes(systems, comparisons, experiment, pairs)
     return make_table(
         f"{suite}-table1", f"Table 1, suite {suite}", frame, formats, notes=notes
     )
 
 
-def _shown(systems: pd.DataFrame, experiment: Experiment) -> list[str]:
-    """The encoders of the main table: those that it names, then those with most tasks;
-    no controls.
+def others_table(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
+) -> Table | None:
+    """What encoders in the position of the experiment's gain over the baseline, beside
+    its own gain; None without any. The control is the last column.
     """
-    named = [variant.key for variant in experiment.variants]
-    count = systems.name.value_counts()
+    lead = leading(experiment, comparisons)
+    shown = others_shown(systems, experiment, lead)
+    gains = {
+        name: gains_of(systems, comparisons, (name, BASELINE)).set_index("basis")
+        for name in [lead, *shown]
+    }
+    if all(gains[name].empty for name in shown):
+        return None
+    frame, formats = _scores(systems, comparisons, [])
+    for name, of_name in gains.items():
+        formats.append(_column(frame, f"{name} − {BASELINE}", of_name))
+    has_other = pd.concat([gains[name] for name in shown]).index
+    suite = systems.suite.iloc[0]
+    return make_table(
+        f"{suite}-others",
+        f"Other encoders in the place of {lead}: gains on test, suite {suite}",
+        frame[frame.basis.isin(has_other)],
+        formats,
+        notes=[
+            f"{lead} − {BASELINE} is judged with the primary tests, the others with "
+            f"the {_tested(comparisons, 'exploratory')} exploratory ones of table 1."
+        ],
+    )
 
-    def order(name: str) -> tuple[Any, ...]:
-        tasks = 0 if name in named else -count[name]
-        return name not in named, tasks, experiment.position(name)
 
-    return sorted(set(systems.name) - set(CONTROLS), key=order)[:COLUMNS]
+def _scores(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, names: Sequence[str]
+) -> tuple[pd.DataFrame, list[Format]]:
+    """A row a task, which says what is scored, with the scores of these encoders."""
+    frame, [task, _, *formats] = scores(systems, comparisons, names)
+    scored = [
+        f"{heading}, {name}"
+        for heading, name in zip(frame.heading, frame.metric_name, strict=True)
+    ]
+    frame = frame.assign(scored=pd.Series(scored, frame.index, object))
+    return frame, [words(task.heading, "scored", link=""), *formats]
 
 
-def _short(heading: str) -> Format:
-    """A gain in one decimal with its mark and its interval."""
+def _column(frame: pd.DataFrame, heading: str, gains: pd.DataFrame) -> Format:
+    """A gain in one decimal with its mark and the interval of its family.
+
+    gains: by basis; what the column reads of them is added to the frame.
+    """
     prefix = f"{heading} "
+    for column in SHORT_GAIN:
+        frame[f"{prefix}{column}"] = frame.basis.map(gains[column])
 
     def text(line: Line) -> str:
         return short_gain(line, prefix)
 
-    columns = {"mean": "gain", "low": "low", "high": "high", "verdict": "conclusion"}
+    parts = {
+        "mean": "gain",
+        "low": "family_low",
+        "high": "family_high",
+        "verdict": "conclusion",
+    }
     return Format(
         heading,
         text,
-        {part: f"{prefix}{column}" for part, column in columns.items()},
+        {part: f"{prefix}{column}" for part, column in parts.items()},
         link=f"{prefix}anchor",
         hint=f"{prefix}conclusion",
         verdict=f"{prefix}verdict",
@@ -88,31 +116,51 @@ def _notes(
     systems: pd.DataFrame,
     comparisons: pd.DataFrame,
     experiment: Experiment,
-    shown: Sequence[str],
+    pairs: dict[str, tuple[str, str]],
 ) -> list[str]:
-    """How many seeds there are, how many tests are adjusted together, and how large a
+    """How many seeds there are, how many tests are judged together, and how large a
     gain a tie may hide.
     """
-    name = leading(experiment, comparisons)
+    shown = {name for pair in pairs.values() for name in pair}
     notes = []
     if counts := _seed_counts(systems[systems.name.isin(shown)]):
         notes.append(f"Seeds: {counts}.")
-    notes.extend(_planned(systems, comparisons, experiment))
-    whole = comparisons[
-        (comparisons.our_name == name) & (comparisons.their_name == BASELINE)
-    ]
-    ties = with_gains(systems, whole[whole.verdict == "tie"])
+    families = [experiment.family_of(*pair) or "primary" for pair in pairs.values()]
+    notes.extend(_together(comparisons, list(dict.fromkeys(families))))
+    notes.extend(_planned(systems, comparisons, experiment, pairs))
+    name, _ = pairs[WHOLE]
+    whole = gains_of(systems, comparisons, (name, BASELINE))
     hidden = []
-    for row in rows_of(ties[ties.difference.notna()]):
+    for row in rows_of(whole[whole.verdict == "tie"]):
         title = task_title(row.task)
-        hidden.append(f"{row.detectable:.1f} points on {title[0].lower()}{title[1:]}")
+        hidden.append(
+            f"{row.family_detectable:.1f} points on {title[0].lower()}{title[1:]}"
+        )
     if hidden:
         notes.append(
-            "A tie does not show that there is no gain: such a test alone finds a true "
-            f"gain of {' and of '.join(hidden)} in 80 of 100 repetitions, "
+            "A tie does not show that there is no gain: at the level at which Holm's "
+            f"procedure tests {name} − {BASELINE}, a true gain of "
+            f"{' and of '.join(hidden)} is found in 80 of 100 repetitions, "
             "and a smaller one more seldom."
         )
     return notes
+
+
+def _together(comparisons: pd.DataFrame, families: Sequence[str]) -> list[str]:
+    """Over how many tests the intervals hold together, by family."""
+    counts = []
+    for family in families:
+        if count := _tested(comparisons, family):
+            counts.append(f"{count} ({family})")
+    if not counts:
+        return []
+    return [f"Tests that are judged together: {', '.join(counts)}."]
+
+
+def _tested(comparisons: pd.DataFrame, family: str) -> int:
+    """How many tests of a family have a verdict."""
+    is_tested = (comparisons.verdict != "") & (comparisons.family == family)
+    return int(is_tested.sum())
 
 
 def _seed_counts(systems: pd.DataFrame) -> str:
@@ -127,13 +175,17 @@ def _seed_counts(systems: pd.DataFrame) -> str:
 
 
 def _planned(
-    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
+    systems: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    experiment: Experiment,
+    pairs: dict[str, tuple[str, str]],
 ) -> list[str]:
     """Which of the planned primary tests have no runs yet; nothing if all have, or if
     others are shown too.
     """
     name, tasks = leading(experiment, comparisons), experiment.values("task")
-    planned = len(tasks) * len(parts(experiment, name))
+    primary = [pair for pair in pairs.values() if not experiment.family_of(*pair)]
+    planned = len(tasks) * len(primary)
     tested = int((comparisons.p.notna() & (comparisons.family == "primary")).sum())
     if (
         name != experiment.encoder
@@ -147,9 +199,10 @@ def _planned(
     ]
     by_task = {task: set(group.name) for task, group in systems.groupby("task")}
     keys = [variant.key for variant in experiment.variants]
+    needed = {encoder for pair in primary for encoder in pair}
     for task in tasks:
         with_runs = by_task.get(task, set())
-        absent = [key for key in keys if key not in with_runs]
+        absent = [key for key in keys if key in needed and key not in with_runs]
         if absent:
             notes.append(
                 f"No runs yet on {task_title(task).lower()}: {', '.join(absent)}."

@@ -1,22 +1,22 @@
 """What a ledger knows of planned runs: which are done, which are running, and how long
 the others will take."""
 
-import gc
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from elmo_bench.base.collection import no_collection
 from elmo_bench.ledger import (
     Holder,
     Record,
+    holders_of,
     learned,
+    list_runs,
     minutes_of,
-    read_all,
-    read_holders,
+    read_listed,
     settings_key,
 )
 from elmo_bench.runner.estimate import Amounts, seconds_of
@@ -64,13 +64,14 @@ class LedgerState:
     def __init__(self, ledger: Path, like: PlannedRun | None = None):
         """like: read only the runs of this suite, task and encoder."""
         part = (like.spec.suite, like.spec.task, like.spec.encoder) if like else ()
-        with _no_collection():
-            records, self.problems = read_all(ledger, part)
+        with no_collection():
+            runs, problems = list_runs(ledger, part)
+            records, self.problems = read_listed(runs, problems)
         # The newest last.
         self.records = sorted(records, key=lambda record: record.created)
         # Who works on a run now, by key and seed.
         self.holders: dict[tuple[str, int], str] = {}
-        for holder in read_holders(ledger, part):
+        for holder in holders_of(runs):
             if holder.spec is not None:
                 run = settings_key(holder.spec), holder.seed
                 self.holders[run] = _described(holder)
@@ -170,22 +171,6 @@ def states_of(plan: Plan) -> list[RunState]:
 def not_done(states: Iterable[RunState]) -> list[PlannedRun]:
     """The runs that are missing, or that another process makes."""
     return [state.run for state in states if state.state != "done"]
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Python collects no garbage in the block.
-
-    Records have no circles, and looking for some in all of them takes longer than
-    reading them.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _described(holder: Holder) -> str:

@@ -11,14 +11,12 @@ variant may have a list of references, a test of each; other encoders in its pos
 are compared with the first.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.reading import reading
-from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.describe import rate_factor
 from elmo_bench.spec.options import spelled
@@ -26,7 +24,14 @@ from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
 from elmo_bench.spec.task_files import of_system
 from elmo_bench.spec.tuning import TUNE
-from elmo_bench.spec.variants import PaperFigures, Printed, Variant
+from elmo_bench.spec.variants import (
+    PaperFigures,
+    Variant,
+    read_figures,
+    read_mapping,
+    read_references,
+    read_variant,
+)
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 # Options that take a fraction of the data.
@@ -65,6 +70,8 @@ class Experiment:
     # The variant to compare with, or a mapping from each variant to another; null: the
     # default run.
     reference: str | dict[str, tuple[str, ...]] | None = None
+    # {family: {variant: references}} of tests that are judged apart from the others.
+    families: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     # What to call the reference. Without it, the reference's encoder or variant.
     over: str = ""
     # How many variants of an encoder make a table.
@@ -114,6 +121,13 @@ class Experiment:
         if self.reference is None or self.reference == variant:
             return ()
         return (self.reference,)
+
+    def family_of(self, variant: str, reference: str) -> str:
+        """The family of a test of two variants; empty if `families` names none."""
+        for family, tests in self.families.items():
+            if reference in tests.get(variant, ()):
+                return family
+        return ""
 
     @property
     def swept(self) -> set[str]:
@@ -246,10 +260,13 @@ def _parsed(name: str, content: dict[str, Any]) -> Experiment:
     without = tuple(content.get("without", ()))
     variants = []
     for key, options in content.get("variants", {}).items():
-        variants.append(_variant(str(key), **options))
+        variants.append(read_variant(str(key), **options))
     paper = {}
     for task, figures in content.get("paper", {}).items():
-        paper[task] = _paper(**figures)
+        paper[task] = read_figures(**figures)
+    families = {}
+    for family, tests in content.get("families", {}).items():
+        families[str(family)] = read_mapping(tests)
     fields = {
         **content,
         "name": name,
@@ -257,33 +274,10 @@ def _parsed(name: str, content: dict[str, Any]) -> Experiment:
         "without": without,
         "variants": tuple(variants),
         "paper": paper,
-        "reference": _reference(content.get("reference")),
+        "reference": read_references(content.get("reference")),
+        "families": families,
     }
     return Experiment(**fields)
-
-
-def _variant(
-    key: str, *, encoder: str | None = None, name: str = "", **options: Any
-) -> Variant:
-    return Variant(key, name or key, options, encoder)
-
-
-def _paper(
-    scored: str, figures: Mapping[str, Any], gain: float | None = None
-) -> PaperFigures:
-    printed = {str(key): Printed(*as_list(value)) for key, value in figures.items()}
-    return PaperFigures(scored, printed, gain)
-
-
-def _reference(value: Any) -> str | dict[str, tuple[str, ...]] | None:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping):
-        return str(value)
-    references = {}
-    for variant, others in value.items():
-        references[str(variant)] = tuple(map(str, as_list(others)))
-    return references
 
 
 def _check(experiment: Experiment) -> None:
@@ -326,6 +320,13 @@ def _check_references(experiment: Experiment) -> None:
             names |= {variant, *references}
     elif experiment.reference:
         names.add(experiment.reference)
+    for tests in experiment.families.values():
+        for variant, references in tests.items():
+            untested = set(references) - set(experiment.references(variant))
+            if untested:
+                raise ValueError(
+                    f"families: {variant} and {untested.pop()} are not in `reference`"
+                )
     for paper in experiment.paper.values():
         names |= paper.figures.keys()
     unknown = ", ".join(sorted(names - keys))

@@ -1,7 +1,10 @@
 """Rows of an experiment's table, and the paper's figures for them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from elmo_bench.base.sources import as_list
 
 
 @dataclass(frozen=True)
@@ -46,3 +49,33 @@ class PaperFigures:
     scored: str  # data set and split
     figures: dict[str, Printed]  # by variant
     gain: float | None = None
+
+
+def read_variant(
+    key: str, *, encoder: str | None = None, name: str = "", **options: Any
+) -> Variant:
+    """The variant of a key of a yaml."""
+    return Variant(key, name or key, options, encoder)
+
+
+def read_figures(
+    scored: str, figures: Mapping[str, Any], gain: float | None = None
+) -> PaperFigures:
+    """The paper's figures of a task in a yaml."""
+    printed = {str(key): Printed(*as_list(value)) for key, value in figures.items()}
+    return PaperFigures(scored, printed, gain)
+
+
+def read_references(value: Any) -> str | dict[str, tuple[str, ...]] | None:
+    """The reference of a yaml: none, a variant, or those of each variant."""
+    if value is None:
+        return None
+    return read_mapping(value) if isinstance(value, Mapping) else str(value)
+
+
+def read_mapping(value: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """One or several references of each variant."""
+    references = {}
+    for variant, others in value.items():
+        references[str(variant)] = tuple(map(str, as_list(others)))
+    return references

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
+from elmo_bench.text.own_checks import folded
 from elmo_bench.text.tags import Span
 
 NAMELESS = "_"  # the type of spans without one, as in seqeval
@@ -47,6 +48,7 @@ class Notation:
     suffix: bool = False  # `PER-B`
     lower: bool = False  # `b-per`
     outside: tuple[str, ...] = ("O",)  # always has O
+    folds: bool = False  # types are read as `own_checks.folded` writes them
 
     def parts(self, tag: str) -> tuple[str, str]:
         """(role, type) of a tag: B, I, E or S; ("O", "") outside.
@@ -56,11 +58,12 @@ class Notation:
         if tag in self.outside:
             return "O", ""
         if self.scheme == TYPES:
-            return "I", tag
+            return "I", folded(tag) if self.folds else tag
         parts = _split(tag, self.separator, self.suffix, self.lower)
         if parts is None or parts[0] not in LETTERS[self.scheme]:
             raise ValueError(f"'{tag}' is not a tag of {self} as the others are")
-        return parts[0].translate(_ROLES), parts[1]
+        letter, kind = parts
+        return letter.translate(_ROLES), folded(kind) if self.folds else kind
 
     def spans(self, tags: Sequence[str]) -> list[Span]:
         """The spans of a sentence, in order. Raises ValueError as `parts`."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader
 
 # Bytes of a file, and characters of an unpacked one; more takes more memory than a run
@@ -53,18 +52,12 @@ def lines_of(path: Path, *, crlf: bool = True) -> Iterator[tuple[int, str]]:
     Raises UserError, also for a large file.
     """
     size = 0
-    zeros: list[int] = []  # lines with a NUL byte
     for number, line in read_lines(path, crlf=crlf):
         size += len(line)
         if size > LARGEST:
             most = f"more than {LARGEST:,} characters"
             raise UserError(f"{path}:{number}: {most}. Take a part of the file.")
-        if "\0" in line:
-            zeros.append(number)
         yield number, line
-    if zeros:
-        which = f"{len(zeros):,} lines have NUL bytes, the first is line {zeros[0]:,}"
-        note(f"{which}: the file may be damaged, or no text", path)
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:

@@ -19,8 +19,8 @@ from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
 from elmo_bench.tasks.tagging.forms import chosen_form, grouped, read_form
 from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
-from elmo_bench.text.own_checks import GOLD, PREDICTED, SHOWN
-from elmo_bench.text.own_data import OwnData
+from elmo_bench.text.own_checks import GOLD, PREDICTED, SHOWN, folded
+from elmo_bench.text.own_data import MERGE, OwnData
 from elmo_bench.text.schemes import (
     ALIASES,
     NAMES,
@@ -67,7 +67,7 @@ class Data(OwnData):
     parts = ("tokens", "tags")
     unit = "sentences"
     endings = None
-    merge = "Make them one"
+    merge = f"Each counts alone; data.alike={MERGE} makes them one"
     plain = False  # whether the tags that were read are no spans
 
     def __init__(
@@ -98,7 +98,7 @@ class Data(OwnData):
             if self.scheme is not None:
                 raise
             notation = None
-        return with_notation(sentences, notation)
+        return self.with_notation(sentences, notation)
 
     def notation(self, sentences: Sequence[Sentence]) -> Notation | None:
         """How the tags are written; None for plain tags.
@@ -106,10 +106,28 @@ class Data(OwnData):
         Raises UserError for tags of two kinds.
         """
         try:
-            return notation_of([sentence.tags for sentence in sentences], self.scheme)
+            notation = notation_of(
+                [sentence.tags for sentence in sentences], self.scheme
+            )
         except ValueError as error:
             how = f"data.scheme={PLAIN} reads each tag as a label"
             raise UserError(f"tags: {error}, or decide: {how}.") from None
+        return notation and replace(notation, folds=self.merges)
+
+    def with_notation(
+        self, sentences: Sequence[Sentence], notation: Notation | None
+    ) -> list[Sentence]:
+        """The sentences in BIO, or marked as plain if there is no notation."""
+        read: list[Sentence] = []
+        for sentence in sentences:
+            tags = sentence.tags
+            if notation is not None:
+                tags = tuple(notation.to_bio(tags))
+            elif self.merges:
+                tags = tuple(map(folded, tags))
+            plain = notation is None and bool(tags)
+            read.append(replace(sentence, tags=tags, plain=plain))
+        return read
 
     def read_rows(self, path: Path) -> list[Row]:
         """A row for each sentence.
@@ -158,7 +176,7 @@ class Data(OwnData):
             note(f"tags: spans in {notation}, read as BIO")
             note_misfits(written, notation)
         return {
-            split: with_notation(sentences, notation)
+            split: self.with_notation(sentences, notation)
             for split, sentences in examples.items()
         }
 
@@ -259,20 +277,6 @@ def _lines(sentence: Sentence, predicted: Sequence[str]) -> Iterator[str]:
 
 def _is_tag(value: Any) -> bool:
     return isinstance(value, str | int) and value != ""
-
-
-def with_notation(
-    sentences: Sequence[Sentence], notation: Notation | None
-) -> list[Sentence]:
-    """The sentences in BIO, or marked as plain if there is no notation."""
-    read: list[Sentence] = []
-    for sentence in sentences:
-        if notation is None:
-            read.append(replace(sentence, plain=bool(sentence.tags)))
-        else:
-            tags = tuple(notation.to_bio(sentence.tags))
-            read.append(replace(sentence, tags=tags))
-    return read
 
 
 def check_lengths(sentences: Sequence[Sentence]) -> None:

@@ -1,12 +1,15 @@
 """JSON that anybody may have written: one line if it is unsound, in bounded time and memory."""
 
+import json
 import math
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.json import canonical, digest, read_json
+from elmo_bench.base.json import _is_deep, _is_shallow, canonical, digest, read_json
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,29 @@ def test_a_hundred_levels_are_read(tmp_path):
     for text in (lists, objects, '"' + "[" * 1000 + '"', "[" + "{}," * 500 + "1]"):
         (tmp_path / "x.json").write_text(text)
         assert read_json(tmp_path / "x.json")
+
+
+VALUES = st.recursive(
+    st.none() | st.integers(-9, 9) | st.text('[]{}"\\a', max_size=3),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text('[]{}"\\a', max_size=2), inside, max_size=3),
+    max_leaves=30,
+)
+
+
+@given(VALUES, st.integers(1, 120))
+def test_the_brackets_of_a_text_show_no_less_than_its_levels(value, outer):
+    for _ in range(outer):
+        value = [value]
+    text = json.dumps(value).encode()
+    assert not (_is_shallow(text) and _is_deep(value))
+
+
+def test_brackets_in_strings_hide_no_level():
+    deep = b"[" * 101 + b"1" + b"]" * 101
+    for text in (b'"]"', b'"\\"]\\""', b'"\\\\", "]"', b'{"}": 1}', b'"[]"', b'"\\u005d"', b'""', b'"]", "["'):
+        texts = b",".join([text] * 200)
+        assert not _is_shallow(b"[" + texts + b"," + deep + b"," + texts + b"]")
+    assert _is_shallow(b'{"a": [1, {"b": ["c"]}]}') and not _is_shallow(deep)
 
 
 def test_equal_data_have_one_text():

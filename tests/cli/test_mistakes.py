@@ -184,3 +184,38 @@ def test_code_without_a_yaml_is_named(tmp_path, monkeypatch, capsys):
         "WRONG  encoder long: no yaml. Write conf/encoder/long.yaml: see CONTRIBUTING.md.",
         "WRONG  task mine: no yaml. Write conf/task/mine.yaml: see CONTRIBUTING.md.",
     ]
+
+
+MISSING = [  # a command; what it says of the file
+    ("run task=classification data.file=nope.csv encoder=none", "nope.csv: no such file"),
+    ("sweep task=tagging data.file=nope.conll encoder=none", "nope.conll: no such file"),
+    ("texts out.txt task=classification data.file=nope.csv", "nope.csv: no such file"),
+    ("texts out.txt task=pairs data.train=nope.csv", "nope.csv: no such file"),
+    ("neighbours bank --in bank nope.txt", "nope.txt: no file matches."),
+    ("neighbours bank --in bank README.md encoder.weights=./nope", "weights './nope': no such folder or file."),
+    ("evaluate corpus=nope.txt weights=mini", "nope.txt: no file matches."),
+    ("evaluate corpus=README.md weights=./nope", "weights './nope': no such folder or file."),
+    ("export ./nope out", "weights './nope': no such folder or file."),
+    ("export nope/seed0.json out", "seed0.json: no such file"),
+    ("embed nope.txt out.h5", "nope.txt: no such file"),
+    ("predict nope/seed0.json README.md out", "seed0.json: no such file"),
+    ("score ner nope.txt", "nope.txt: no such file"),
+    ("check nope/seed0.json", "seed0.json: no such file"),
+    ("report --ledger nope", "nope: no such folder"),
+]
+
+
+def test_a_missing_file_is_named_before_torch_is_imported():
+    """And before NLTK is, which takes as long. One process for all, as each takes seconds."""
+    commands = [command.split() for command, _ in MISSING]
+    code = (
+        "import sys; from elmo_bench.__main__ import main\n"
+        f"for command in {commands!r}:\n"
+        "    print(main(command), *sorted({'torch', 'nltk'} & {*sys.modules}), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines() + done.stderr.splitlines()
+    for command, line in MISSING:
+        assert any(line in shown for shown in lines), f"{command}: {done.stderr}"
+    codes = [shown for shown in lines if shown in ("1", "2")]
+    assert len(codes) == len(MISSING), done.stderr

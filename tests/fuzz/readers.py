@@ -230,6 +230,7 @@ def cases() -> list[Case]:
         *(case for task in choices("task") for case in (of_own if task in OWN else of_task)(task)),
         of_ledger("store:read_record", "seed0.json", lambda read, paths: read(paths.record)),
         of_ledger("store:read_outcomes", "seed0.npz", lambda read, paths: read(paths)),
+        of_ledger("archives:read_arrays", "seed0.npz", lambda read, paths: read(paths.outcomes)),
         of_ledger("outcomes:check_stored", "seed0.npz", lambda _, paths: types_of(read_outcomes(paths), "test")),
         of_ledger("store:read_all", "*", lambda read, paths: read(paths.ledger)),
         of_ledger("costs:read_costs", "*", lambda read, paths: read(paths.ledger / "costs")),

@@ -84,6 +84,8 @@ def test_round_trip(make_record, tmp_path):
         ({"created": "2999-01-01T00:00:00+00:00"}, r"record.created: 2999-.* is in the future"),
         ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 should be a valid integer"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
+        ({"corrected": {"scores": "higher"}}, r"record.corrected.scores: only cost, environment can be corrected"),
+        ({"corrected": "cost"}, r"record.corrected: 'cost' should be a valid dictionary"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(make_record, tmp_path, change, said):

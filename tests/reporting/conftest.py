@@ -1,7 +1,8 @@
 import pytest
 
 from elmo_bench.cli import report
-from elmo_bench.ledger import read_all
+from elmo_bench.ledger import RunPaths, read_all
+from elmo_bench.ledger.store import rewrite_record
 from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.leaderboard import leaderboard
@@ -24,6 +25,9 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     full(folder / "runs", tasks=("ner", "snli"), light=("ner",), seeds=1)
     add(folder / "runs", "ner", "elmo", 0, size="paper")
+    record = add(folder / "runs", "ner", "glove", 0)
+    changed = record.model_copy(update={"corrected": {"cost": "halved <by> hand"}})
+    rewrite_record(RunPaths.of(folder / "runs", record), changed)
     assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
     return folder
 
@@ -32,5 +36,5 @@ def site(tmp_path_factory):
 def undrawn(monkeypatch):
     """Blank figures, for tests of a report's text: drawing takes most of the time of a report."""
     blank = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
-    monkeypatch.setattr(Drawing, "_files", (blank, b""))
+    monkeypatch.setattr(Drawing, "svg", blank)
     monkeypatch.setattr(Drawing, "phone_svg", blank)

@@ -43,7 +43,7 @@ PAPER = ("ner", "sst5", "snli", "srl", "coref", "squad")
 LIGHT = ("ner", "snli", "srl")
 LIFT = {"none": -0.08, "glove": 0.0, "elmo": 0.05, "elmo_only": 0.03, "elmo_characters": 0.0, "mybert": 0.07}
 LIFT |= {"random_only": -0.2, "bert_mini_only": 0.02, "elmo_word": 0.03, "random": -0.02, "fasttext": 0.01}
-LIFT |= {"bert_mini": 0.04, "minilm": 0.05, "tfidf": -0.03}
+LIFT |= {"bert_mini": 0.04, "minilm": 0.05, "tfidf": -0.03, "elmo_alone": 0.04, "mpnet": 0.06}
 
 
 @cache

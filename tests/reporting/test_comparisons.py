@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import t
 
 from elmo_bench.ledger import RunPaths, digest_of, read_record, write_record
+from elmo_bench.reporting import comparisons
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.render import to_csv
@@ -25,7 +26,7 @@ from tests.reporting.frames import (
     tables_in,
     texts,
 )
-from tests.reporting.ledgers import right_on
+from tests.reporting.ledgers import fill, right_on
 
 
 def by_pair(comparisons):
@@ -96,9 +97,9 @@ def test_the_better_word_vector_and_context_are_told_apart_in_one_family(tmp_pat
     assert list(comparisons[comparisons.family == "exploratory"].p_holm) == [1.0, 1.0]
     _, gains = tables_in(tmp_path, "table1")
     main = table1(systems, comparisons, experiment)  # without controls, such as random
-    heads = ["gain: elmo − glove", "word vector: elmo_word − glove", "context: elmo − elmo_word"]
-    assert main.columns == ["task", "score", "glove", "elmo_word", "elmo", *heads]
-    assert {tuple(text.split()[0] for text in row[5:]) for row in main.texts()} == {("+70.0", "+30.0", "+40.0")}
+    heads = ["gain: elmo − glove", "word vector: elmo_word − glove", "layers and context: elmo − elmo_word"]
+    assert main.columns == ["task", "glove", "elmo", *heads]
+    assert {tuple(text.split()[0] for text in row[3:]) for row in main.texts()} == {("+70.0", "+30.0", "+40.0")}
     assert [row[1:4] for row in gains.texts()[:4]] == [
         ["elmo_word", "glove", "primary"], ["elmo", "glove", "primary"], ["elmo", "elmo_word", "primary"],
         ["random", "glove", "exploratory"],
@@ -213,3 +214,23 @@ def test_arms_with_other_clusters_or_a_single_one_are_not_tested(tmp_path, ours,
     row = compare_in(tmp_path, "elmo", "glove")
     assert why in row.untested
     assert (row.difference, row.verdict, row.conclusion) == (None, "", "not tested")
+
+
+def test_outcomes_in_memory_are_bounded(tmp_path, monkeypatch):
+    """A record has up to 64 MiB of them, and a ledger thousands of records."""
+    records = fill(tmp_path, "sst5", "glove elmo", seeds=3)
+    paths = [RunPaths.of(tmp_path, record) for record in records]
+    read_again = []
+    original = comparisons.read_outcomes
+    monkeypatch.setattr(comparisons, "read_outcomes", lambda run: read_again.append(run) or original(run))
+    size = sum(values.nbytes for values in original(paths[0]).values())
+    monkeypatch.setattr(comparisons, "MAX_CACHED", 3 * size + size // 2)
+    read = comparisons.cached_outcomes()
+    for run in (*paths[:3], *paths[:3]):
+        read(run)
+    assert read_again == paths[:3]
+    for run in (paths[3], paths[1], paths[0]):  # the first is out, the second is not
+        read(run)
+    assert read_again == [*paths[:4], paths[0]]
+    monkeypatch.setattr(comparisons, "MAX_CACHED", 0)
+    assert read(paths[5]) is read(paths[5])  # one at least, however large

@@ -8,8 +8,8 @@ from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, write_record
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.frame import runs, shown
-from elmo_bench.reporting.pages import superseded
 from elmo_bench.reporting.pairs import baseline_pairs
+from elmo_bench.reporting.provenance import superseded
 from elmo_bench.reporting.remarks import left_out, remarks
 from tests.ledger.records import OUTCOMES, changed, put
 from tests.reporting.frames import runs_in, systems_in

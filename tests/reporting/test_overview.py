@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.reporting.frame import runs, systems
-from elmo_bench.reporting.overview import about, card, chance_of
+from elmo_bench.reporting.overview import about, card, chance_of, licence
 from elmo_bench.spec.config import choices
 from tests.reporting.frames import board_of, sections_of, texts
-from tests.reporting.ledgers import default, fill, stuck
+from tests.reporting.ledgers import default, fill, spec_of, stuck
 
 
 def test_an_encoder_is_ranked_if_it_is_converged_on_every_task_of_elmo(tmp_path):
@@ -52,3 +52,10 @@ def test_chance_is_the_most_frequent_gold_label_or_no_answer(tmp_path, make_reco
     assert chance("accuracy", yes=30, no=70) == (70, "always “no”")
     assert chance("f1", PER=3) == (0, "no answer")
     assert chance("accuracy") == chance("bleu") == (None, "")
+
+
+def test_an_encoder_has_the_licence_of_its_card_or_yaml():
+    licences = {name: licence(spec_of("ner", name)) for name in ("elmo", "glove", "minilm", "mpnet", "mybert", "none")}
+    assert licences["elmo"] == "CC BY-SA 3.0" and licences["glove"] == "Public Domain Dedication and License 1.0"
+    assert licences["minilm"] == licences["mpnet"] == "Apache-2.0, by the model's card"
+    assert licences["mybert"] == licences["none"] == ""

@@ -62,6 +62,13 @@ def test_it_loads_nothing_from_elsewhere(page, site):
     assert set(re.findall(r"https?://[^\s\"'<>)]+", text)) <= namespaces
 
 
+def test_a_corrected_record_says_so(page):
+    shown = "corrected" + "seed 0, cost: halved <by> hand"
+    cards = [text for _, text in page.all("dl") if shown in text]
+    assert len(cards) == 1 and "encoder=glove" in cards[0]
+    assert any(text.startswith("Corrected records: 1;") for _, text in page.all("li"))
+
+
 def test_every_link_leads_somewhere(page, site):
     ids = Counter(attributes["id"] for _, attributes, _ in page.elements if attributes.get("id"))
     assert max(ids.values()) == 1

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from elmo_bench.reporting.comparisons import ALPHA, compare, ranks
+from elmo_bench.reporting.comparisons import compare, ranks
+from elmo_bench.reporting.families import ALPHA
 from elmo_bench.reporting.pairs import all_pairs
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.frames import runs_in, systems_in

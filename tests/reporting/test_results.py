@@ -5,6 +5,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import elmo_bench
@@ -151,6 +152,15 @@ def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_record
     assert gains and {*gains} <= {*choices.budgets(dev, test)}
 
 
+def test_the_records_with_corrected_costs_say_so(committed):
+    _, board = committed
+    corrected = board.runs[[bool(keys) for keys in board.runs.corrected]]
+    assert len(corrected) == 17 and all([*keys] == ["cost"] for keys in corrected.corrected)
+    text = (RESULTS / "RUNS.md").read_text(encoding="utf-8")
+    assert f"{len(corrected)} records of inference, sentiment and coreference" in text
+    assert {*corrected.task} == {"snli", "sst5", "coref"}
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_the_tables_in_the_pages_and_the_published_scores_are_those_of_the_ledger(committed, tmp_path):
     """As `report` writes them, which test_report_command.py shows of another ledger."""
@@ -239,3 +249,18 @@ def test_a_score_that_its_outcomes_do_not_give_is_a_warning(tmp_path):
         frame = elmo_bench.results(tmp_path)
     assert frame.hash.tolist() == [good.hash]
     assert report._read(tmp_path, None).records == [good]  # as of the command
+
+
+def test_the_finding_on_context_grows_with_its_runs():
+    """It names the tasks that have runs of ELMo on single words, and nothing without any."""
+    code = compile((RESULTS / "findings_open.py").read_text(encoding="utf-8"), "findings_open.py", "exec")
+    namespace = {}
+    exec(code, namespace)
+    columns = ["our_name", "their_name", "task", "gain", "verdict", "anchor"]
+    rows = [("elmo", "elmo_alone", "ner", 2.1, "ahead", "a"), ("elmo", "elmo_alone", "srl", 1.5, "ahead", "b"),
+            ("elmo", "elmo_alone", "snli", 0.1, "tie", "c")]  # fmt: skip
+    told = [namespace["_context_alone"]({"gains": pd.DataFrame(rows[:count], columns=columns)}) for count in range(4)]
+    assert told[0] == ""
+    assert told[1].endswith("adds [2.1](#a) points on named entities.")
+    assert told[2].endswith("adds [2.1](#a) points on named entities and [1.5](#b) points on semantic roles.")
+    assert told[3].endswith(" points on semantic roles, and is not shown to add any on inference.")

@@ -1,11 +1,20 @@
 """A tuned encoder in reports: every row says so, and no table or rank of frozen encoders has it."""
 
-import pytest
+import re
+from itertools import chain
 
+import pytest
+from matplotlib.figure import Figure
+
+import elmo_bench
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths, read_all
+from elmo_bench.ledger.store import rewrite_record
+from elmo_bench.reporting.figures import SURFACE
 from elmo_bench.reporting.selection import learned_weights
 from elmo_bench.spec.experiments import Experiment, experiments
 from elmo_bench.spec.run_spec import RunSpec
-from tests.reporting.frames import board_of, runs_in, sections_of, systems_in, tables_in, texts
+from tests.reporting.frames import board_of, figures_in, runs_in, sections_of, systems_in, tables_in, texts
 from tests.reporting.ledgers import add, fill, spec_of
 
 FULL = {"encoder.contextual.tune": "full", "encoder.tune_lr": 0.00003}
@@ -74,3 +83,65 @@ def test_another_rate_is_no_row(tmp_path):
     fill(tmp_path, "ner", "glove elmo", 2)
     add(tmp_path, "ner", "elmo", 0, settings=FULL | {"encoder.tune_lr": 0.001})
     assert tables_in(tmp_path, "tuned") == []
+
+
+def test_a_figure_shows_scores_by_minutes(ledger):
+    """Of each task with a tuned encoder; hollow marks are tuned."""
+    figures = {figure.stem: figure for figure in figures_in(ledger, "tuned")}
+    assert set(figures) == {f"open-{task}-tuned-minutes" for task in ("ner", "snli", "sst5")}
+    drawn = figures["open-ner-tuned-minutes"]
+    for name in ("glove", "minilm frozen", "minilm tuned, LoRA", "elmo frozen", "elmo tuned, all of it"):
+        assert name in re.sub(r"</tspan>\s*<tspan[^>]*>", " ", drawn.svg) and f"{name}: " in drawn.alt
+    assert "core-minutes a run" in drawn.svg
+    assert re.search(
+        r"elmo tuned, all of it, is \+\d+\.\d points from frozen \(ahead\) and takes 1\.0 times", drawn.message
+    )
+    axes = Figure().add_subplot()
+    drawn.paint(axes, False)
+    faces = [
+        line.get_markerfacecolor() for line in axes.lines if line.get_linestyle() == "-" and line.get_marker() != "_"
+    ]
+    assert faces.count(SURFACE) == 2
+
+
+def test_runs_on_a_gpu_have_a_figure_of_their_own(tmp_path):
+    fill(tmp_path, "ner", "glove elmo", 2)
+    fill(tmp_path, "ner", "elmo", 2, lift=0.1, settings=FULL)
+    for record in read_all(tmp_path).records:
+        environment = record.environment.model_copy(update={"device": "NVIDIA H200"})
+        if "encoder.contextual.tune" in record.spec.settings or record.spec.encoder == "elmo":
+            rewrite_record(RunPaths.of(tmp_path, record), record.model_copy(update={"environment": environment}))
+    [drawn] = figures_in(tmp_path, "tuned")
+    assert drawn.stem == "open-ner-tuned-gpu" and "minutes on NVIDIA H200 a run" in drawn.svg
+    assert "glove" not in drawn.svg
+
+
+def test_without_tuned_runs_there_is_no_figure(tmp_path):
+    fill(tmp_path, "ner", "glove elmo minilm", 2)
+    assert figures_in(tmp_path, "tuned") == []
+
+
+def test_no_picture_headline_or_comparison_ranks_it_among_frozen_ones(ledger):
+    """Whatever is drawn or said but the section of tuned encoders and the list of all runs."""
+    board = board_of(ledger)
+    [suite] = board.suites.itertuples()
+    tuned = {figure.stem for figure in figures_in(ledger, "tuned")}
+    assert "tuned" not in suite.headline
+    for figure in board.figures:
+        if figure.stem not in tuned:
+            assert "tuned" not in figure.svg + figure.alt + figure.phone_svg, figure.stem
+    for table in (suite.table1, suite.others):
+        assert table is None or "tuned" not in " ".join(chain(table.columns, *table.texts()))
+    assert not [name for name in suite.encoders.name if "tuned" in name]
+    assert not [name for name in suite.scores.name if "tuned" in name]
+    for stem, table in {table.stem: table for table in board.tables}.items():
+        if "tuned" not in stem and not stem.endswith("-runs"):
+            assert "tuned" not in " ".join(chain(table.columns, *table.texts())), stem
+
+
+@pytest.mark.parametrize("names", [["elmo", "glove"], ["elmo", "minilm", "glove"]])
+def test_compare_takes_the_frozen_encoder_of_a_name(ledger, capsys, names):
+    assert main(["compare", *names, "--ledger", str(ledger)]) == 0
+    assert "tuned" not in capsys.readouterr().out
+    frame = elmo_bench.compare(elmo_bench.results(ledger), "elmo", "glove")
+    assert (frame.options == "").all() and frame.gain.max() < 20

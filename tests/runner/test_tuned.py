@@ -9,6 +9,8 @@ import torch
 from safetensors.torch import load_file
 
 from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
+from elmo_bench.encoders import tuned_memory
 from elmo_bench.encoders.tuning import Texts
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.prepare import prepare
@@ -219,3 +221,11 @@ def test_another_way_ends_in_a_line(tmp_path, refused):
     line = refused("run", "encoder=elmo_bert_mini", f"+{TUNE}=full", f"ledger={tmp_path}")
     assert "is a stack, which cannot be tuned" in line
     assert "ELMo has no attention" in refused("run", *small(f"{TUNE}=lora", f"ledger={tmp_path}"))
+
+
+def test_too_little_memory_ends_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(tuned_memory, "available_memory", lambda: 2**20)
+    prepared = prepare(*described(*small(f"{TUNE}=full", encoder="elmo")))
+    with pytest.raises(UserError, match="tune=full: training takes about"):
+        build(prepared)
+    build(prepare(*described(*small(encoder="elmo"))))

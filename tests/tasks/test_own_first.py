@@ -1,7 +1,5 @@
 """The user's data before a run: a mistake is one message, found before any process and before torch."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +17,8 @@ def test_an_unknown_way_with_alike_labels_is_refused(refused, tmp_path):
     assert "data.alike=x: unknown. Give merge, or nothing." in refused(
         "texts", tmp_path / "t", *CLASSES, f"data.file={path}", "data.alike=x"
     )
-    assert "data.alike: task=tagging has no such column." in refused(
-        "texts", tmp_path / "t", "task=tagging", "encoder=none", f"data.file={path}", "data.alike=merge"
+    assert "data.alike=x: unknown. Give merge, or nothing." in refused(
+        "texts", tmp_path / "t", "task=tagging", "encoder=none", f"data.file={path}", "data.alike=x"
     )
 
 
@@ -28,6 +26,50 @@ def test_merged_labels_are_merged_in_new_text_too(tmp_path):
     data = task_class("classification", "data")(alike="merge")
     examples = data.read_file(Path(write(tmp_path / "x.csv", "text,label\na,Good \nb,GOOD\nc,\n")))
     assert [each.gold for each in examples] == ["good", "good", None]
+
+
+MERGED = [  # tags as they are written; as they are read; with data.scheme=
+    ("B-PER I-PER O B-Per", "B-per I-per O B-per", None),
+    ("B-PER I-Per O O", "B-per I-per O O", None),  # one span, which case alone would cut
+    ("B_LOC I_loc O B_Loc", "B-loc I-loc O B-loc", None),
+    ("PER-B per-I O Per-B", "B-per I-per O B-per", None),
+    ("B-A B-b I-B O", "B-a B-b I-b O", None),
+    ("B-x E-X O S-X", "B-x I-x O B-x", None),
+    ("B-Ort L-ORT O U-ort", "B-ort I-ort O B-ort", None),
+    ("PER Per O LOC", "B-per I-per O B-loc", "IO"),
+    ("NOUN Noun verb VERB", "noun noun verb verb", "plain"),
+    ("1 1.0 01 2", "1 1 1 2", "plain"),
+    ("Straße STRASSE a A", "strasse strasse a a", "plain"),
+    ("B-Ⅳ I-IV O O", "B-iv I-iv O O", None),
+]
+
+
+def write_sentences(path, tags):
+    """Forty sentences of other words, each with these tags."""
+    lines = []
+    for number in range(40):
+        lines += [f"w{number} {tag}" for tag in tags.split()]
+        lines.append("")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("written", "merged", "scheme"), MERGED)
+def test_merged_tags_are_one(tmp_path, written, merged, scheme):
+    write_sentences(tmp_path / "x.conll", written)
+    data = task_class("tagging", "data")(file=str(tmp_path / "x.conll"), scheme=scheme, alike="merge")
+    with noted() as notes:
+        [*splits] = data.read("x", None).values()
+    assert {" ".join(sentence.tags) for split in splits for sentence in split} == {merged}
+    assert not any("distinguish" in line for line in notes)
+    [first, *_] = data.read_file(tmp_path / "x.conll")
+    assert " ".join(first.tags) == merged
+
+
+def test_tags_that_may_be_one_are_noted(tmp_path):
+    write_sentences(tmp_path / "x.conll", "B-PER O B-Per")
+    with noted() as notes:
+        task_class("tagging", "data")(file=str(tmp_path / "x.conll")).read("x", None)
+    assert any("'PER' and 'Per'. Each counts alone; data.alike=merge makes them one" in line for line in notes)
 
 
 @pytest.mark.parametrize("column", ["text", "label"])
@@ -60,15 +102,3 @@ def test_equal_data_of_a_sweep_are_read_once(tmp_path, monkeypatch):
         read_own_data(runs)
     assert read_paths == [str(path), str(other)]
     assert any(each.startswith("2 labels: ") for each in notes)
-
-
-def test_missing_own_files_are_named_before_torch_is_imported(tmp_path):
-    """And before NLTK is, which takes as long."""
-    code = (
-        "import sys; from elmo_bench.__main__ import main; "
-        "code = main(['run', 'task=classification', 'data.file=nope.csv', 'encoder=none']); "
-        "print(code, {'torch', 'nltk'} & {*sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "2 set()"
-    assert "nope.csv: no such file" in done.stderr

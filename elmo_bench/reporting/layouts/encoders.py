@@ -64,7 +64,7 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Each encoder and its references, on each task.
 
     The differences that the main experiment names, over all tasks, are the primary
-    family of tests; all others are a second one, which is exploratory.
+    family of tests, but for those that it puts into others; the rest is exploratory.
     """
     rows = []
     named = (
@@ -77,8 +77,10 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
             break
         rows_of_group = list(rows_of(group[[*COMPARED, "name"]]))
         for row in rows_of_group:
-            family = "primary" if row.encoder_label in named else "exploratory"
             for other in references(row, rows_of_group, experiment):
+                family = "exploratory"
+                if row.encoder_label in named:
+                    family = experiment.family_of(row.name, other.name) or "primary"
                 is_baseline = other.spec.encoder == BASELINE
                 rows.append(
                     (
@@ -218,16 +220,3 @@ def leading(experiment: Experiment, comparisons: pd.DataFrame) -> str:
             experiment.position(name),
         ),
     )
-
-
-def parts(experiment: Experiment, name: str) -> dict[str, Pair]:
-    """By heading the gain of an encoder and, if the experiment names a word vector
-    between, the two parts of it.
-    """
-    between = [word for word in experiment.references(name) if word != BASELINE]
-    pairs_ = {f"gain: {name} − {BASELINE}": (name, BASELINE)}
-    for word in between:
-        pairs_[f"word vector: {word} − {BASELINE}"] = (word, BASELINE)
-    for word in between:
-        pairs_[f"context: {name} − {word}"] = (name, word)
-    return pairs_

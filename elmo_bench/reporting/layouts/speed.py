@@ -72,6 +72,7 @@ def speed(
                 if epoch <= len(steps):
                     line[f"epoch {epoch}"] = leads.asof(steps[epoch - 1])
             line |= {"end": leads.iloc[-1], "mark": row["mark"] or baseline["mark"]}
+            line["most"], line["most_epoch"] = _most(leads, baseline)
             lines.append(line)
     if not lines:
         return []
@@ -80,6 +81,8 @@ def speed(
         number(f"epoch {epoch}", f"epoch {epoch}", "+.2f") for epoch in EPOCHS
     )
     formats.append(Format("end", _end, {"": "end"}))
+    formats.append(number("most", "most", "+.2f"))
+    formats.append(number("after epoch", "most_epoch", "d"))
     suite = systems.suite.iloc[0]
     title = (
         f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, "
@@ -94,6 +97,13 @@ def speed(
             notes=[SOON],
         )
     ]
+
+
+def _most(leads: pd.Series, baseline: Any) -> tuple[float, int]:
+    """The largest lead, and after which of the baseline's epochs it is."""
+    most = leads.idxmax()
+    steps = pd.Series(baseline.steps).cumsum()
+    return leads[most], max(1, int((steps <= most).sum()))
 
 
 def _end(line: Line) -> str:
@@ -159,16 +169,15 @@ def _message(group: pd.DataFrame, experiment: Experiment) -> str:
         else max(leads, key=experiment.position)
     )
     lead = leads[name]
-    most, end = lead.idxmax(), lead.iloc[-1]
-    if lead[most] <= max(end, 0):
+    end = lead.iloc[-1]
+    most, epoch = _most(lead, group[group.encoder_label == BASELINE].iloc[0])
+    if most <= max(end, 0):
         return (
             f"{name} is never further ahead of {BASELINE} than at the end, "
             f"{signed(end, 1)} points"
         )
-    steps = pd.Series(group[group.encoder_label == BASELINE].iloc[0].steps).cumsum()
-    epoch = max(1, (steps <= most).sum())
     last = f"{end:.1f}" if end >= 0 else f"{-end:.1f} behind"
     return (
-        f"{name} is {lead[most]:.1f} points ahead of {BASELINE} after epoch {epoch}, "
+        f"{name} is {most:.1f} points ahead of {BASELINE} after epoch {epoch}, "
         f"{last} at the end"
     )

@@ -1,12 +1,27 @@
 """A table a task: encoders frozen and tuned, each tuned one over the same encoder
-frozen, with what a run takes."""
+frozen, with what a run takes; and a figure of both."""
+
+from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
-from elmo_bench.reporting.formats import gain_formats, number, score, seeds, words
+from elmo_bench.reporting.charts import log_ticks, name_points
+from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, figure, look
+from elmo_bench.reporting.formats import (
+    gain_formats,
+    number,
+    score,
+    seeds,
+    signed,
+    words,
+)
 from elmo_bench.reporting.layouts.variants import pairs, select
-from elmo_bench.reporting.tables import Table, make_table, table, with_gains
+from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.tables import Table, make_table, present, table, with_gains
 from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.tuning import TUNE
 
 NOTE = (
     "Exploratory, and judged on test. The learning rate of a tuned encoder was chosen "
@@ -37,3 +52,108 @@ def tuned(
         stem = f"{first.stem}-{experiment.name}"
         tables.append(make_table(stem, title, rows, formats, notes=[NOTE]))
     return tables
+
+
+@figure("tuned")
+def draw(
+    systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
+) -> list[Drawing]:
+    """Test scores by minutes of processor time, for each group and each device.
+
+    Minutes of two devices are not comparable, so runs on a GPU have figures of their
+    own.
+    """
+    if systems.empty:
+        return []
+    figures = []
+    table_ = with_gains(systems, comparisons)
+    for (_, device), rows in table_.groupby(["basis", "device"], sort=False):
+        lines = lines_of(rows)
+        if any(map(_is_tuned, lines)) and len(lines) > 1:
+            figures.append(_against_minutes(lines, str(device), experiment))
+    return figures
+
+
+def _is_tuned(line: dict[str, Any]) -> bool:
+    return TUNE in line["spec"].settings
+
+
+def _against_minutes(
+    lines: list[dict[str, Any]], device: str, experiment: Experiment
+) -> Drawing:
+    first = lines[0]
+    on_gpu = device != "cpu"
+    along = f"minutes on {device} a run" if on_gpu else "core-minutes a run"
+    up = f"test {first['metric_name']}"
+    stem = f"{first['stem']}-{experiment.name}"
+    title = f"{experiment.caption}: {first['heading']}, suite {first['suite']}"
+    message = f"{first['title']}: {_message(lines)}"
+    descriptions = [
+        f"{line['line']}: {line['test_mean']:.2f} at {line['work_minutes']:.1f}"
+        for line in lines
+    ]
+
+    def paint(axes: Axes, phone: bool) -> None:
+        _paint(axes, lines)
+        axes.set(xlabel=along, ylabel=up)
+
+    return Drawing(
+        f"{stem}-{'gpu' if on_gpu else 'minutes'}",
+        title,
+        f"{message}. {up} by {along}. {'; '.join(descriptions)}.",
+        paint,
+        message=message,
+        size=(WIDTH, 5.4),
+        phone_size=(6.4, 5.4),
+        task=first["task"],
+    )
+
+
+def _message(lines: list[dict[str, Any]]) -> str:
+    """What the best tuned encoder gains over itself frozen, and how much longer it
+    takes.
+    """
+    of_tuned = [line for line in lines if _is_tuned(line)]
+    best = max(of_tuned, key=lambda line: line["test_mean"])
+    gain = present(best.get("gain"))
+    frozen = [line for line in lines if line["hash"] == best["reference"]]
+    if gain is None or not frozen:
+        return "test scores of frozen and tuned encoders"
+    times = best["work_minutes"] / frozen[0]["work_minutes"]
+    return (
+        f"{best['line']}, is {signed(gain, 1)} points from frozen "
+        f"({best['conclusion']}) and takes {times:.1f} times as long"
+    )
+
+
+def _paint(axes: Axes, lines: list[dict[str, Any]]) -> None:
+    """A mark for each row, hollow for a tuned one; a line from frozen to tuned."""
+    looks = look(line["spec"].encoder for line in lines)
+    by_hash = {line["hash"]: line for line in lines}
+    names = []
+    for line in lines:
+        colour, marker = looks[line["spec"].encoder]
+        x, y = line["work_minutes"], line["test_mean"]
+        frozen = by_hash.get(line["reference"])
+        if frozen:
+            start = frozen["work_minutes"], frozen["test_mean"]
+            axes.plot((start[0], x), (start[1], y), ":", color=colour, linewidth=1)
+        face = SURFACE if _is_tuned(line) else colour
+        axes.errorbar(
+            x,
+            y,
+            yerr=present(line["test_sd"]) or 0.0,
+            color=colour,
+            marker=marker,
+            markerfacecolor=face,
+            capsize=3,
+            elinewidth=1.3,
+        )
+        name = f"{line['line']} {line['mark']}".rstrip()
+        names.append((x, y, name, colour))
+    axes.set_xscale("log")
+    minutes = [line["work_minutes"] for line in lines]
+    ticks = log_ticks(min(minutes), max(minutes))
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    name_points(axes, names)

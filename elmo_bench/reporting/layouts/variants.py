@@ -38,6 +38,8 @@ from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 
 EXPLORATORY_ON_DEV = "Exploratory, and judged on dev, as the paper's ablations are."
+# Of a figure: nobody reads more, and each takes a hundredth of a second to draw.
+MOST_LANES = 60
 
 
 def select(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -232,16 +234,21 @@ def draw(
     prefix = "" if experiment.heading == "variant" else f"{experiment.heading} "
     lines = lines_of(gains.assign(line=prefix + gains.line))
     message = f"{experiment.caption}: {_headline(lines, over)}"
+    title = f"{experiment.caption}: differences from {over} on dev, suite {suite}"
+    if len(lines) > MOST_LANES:
+        title = f"{title}, the {MOST_LANES} largest of {len(lines)}"
+        lines = _largest(lines)
     differences = [
         f"{line['title']}, {line['line']}: {signed(line['gain'])} "
         f"({line['conclusion']})"
         for line in lines
     ]
-    high = 1.6 + 0.36 * (len(lines) + gains.title.nunique())
+    tasks = {line["title"] for line in lines}
+    high = 1.6 + 0.36 * (len(lines) + len(tasks))
     return [
         Drawing(
             f"{suite}-{experiment.name}",
-            f"{experiment.caption}: differences from {over} on dev, suite {suite}",
+            title,
             f"{message}. {'; '.join(differences)}.",
             lambda axes, phone: _paint(axes, lines, over, phone=phone),
             message=message,
@@ -249,6 +256,14 @@ def draw(
             phone_size=(6.4, high + 0.6),
         )
     ]
+
+
+def _largest(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines with the MOST_LANES largest differences, in their order."""
+    by_size = sorted(
+        range(len(lines)), key=lambda place: abs(lines[place]["gain"]), reverse=True
+    )
+    return [lines[place] for place in sorted(by_size[:MOST_LANES])]
 
 
 def _headline(lines: list[dict[str, Any]], over: str) -> str:
