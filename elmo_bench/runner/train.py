@@ -119,6 +119,9 @@ def make_trainer(
         gradient_clip_val=prepared.spec.part("task.training")["clip"],
         num_sanity_val_steps=0,
         limit_val_batches=None if scored else 0,
+        # Without scores nothing chooses an epoch; Lightning would add a callback that
+        # writes checkpoints into the working folder.
+        enable_checkpointing=scored,
         # The number of batches may differ by epoch (training.data.Batcher).
         reload_dataloaders_every_n_epochs=1,
         callbacks=list(callbacks),
