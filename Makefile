@@ -5,6 +5,9 @@ TORCH := 'torch==2.13.*'
 # A process a core, with one thread each: threads of several processes on the same cores stall each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
+# The tests start many processes: with this set, each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all fuzz lint docs report peer
 

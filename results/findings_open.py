@@ -51,34 +51,30 @@ def what_elmo_is_worth(tables: Tables) -> dict[str, str]:
     assert (unclear.family_low < 0).all()
     assert (unclear.family_low < unclear.paper_gain).all()
     assert (unclear.paper_gain < unclear.family_high).all()
-    assert four.gain.idxmin() == "srl"
-    assert four.gain.idxmax() == "squad"
     assert (four.gain > four.paper_gain).all()
-    share = elmo.reduction / elmo.paper_reduction
-    assert share["ner"] < 0.5
-    assert share["squad"] < 0.9
-    assert share[["srl", "coref"]].between(0.8, 1.25).all()
+    assert (elmo.reduction[FOUR] > 0).all()
     sentiment = elmo.loc["sst5"]
+    assert sentiment.low > 0
+    assert sentiment.high < sentiment.paper_gain
     slices = tables["slices"]
     known = slices[(slices.task == "ner") & (slices.run_label == "elmo")]
     known = known[known.slice == "every word has a static vector"].iloc[0]
     assert known.low > 0
-    interval = (
+    together = (
         f"{signed(sentiment.family_low, 1)} to {signed(sentiment.family_high, 1)}"
     )
-    reductions = {
-        task: linked(f"{elmo.reduction[task]:.1f} %", elmo.anchor[task])
-        for task in FOUR
-    }
-    return {
+    alone = f"{signed(sentiment.low, 1)} to {signed(sentiment.high, 1)}"
+    numbers = {
         "papers_sentiment": f"{sentiment.paper_gain:.1f}",
-        "sentiment_interval": linked(interval, sentiment.anchor),
-        "srl": points(elmo.loc["srl"]),
-        "squad": points(elmo.loc["squad"]),
-        "squad_reduction": reductions["squad"],
-        "ner_reduction": reductions["ner"],
+        "sentiment_interval": linked(together, sentiment.anchor),
+        "sentiment_alone": linked(alone, sentiment.anchor),
         "ner_known_words": points(known),
     }
+    for task in FOUR:
+        reduction = f"{elmo.reduction[task]:.1f} %"
+        numbers[f"{task}_reduction"] = linked(reduction, elmo.anchor[task])
+        numbers[f"{task}_paper"] = f"{elmo.paper_reduction[task]:.1f}"
+    return numbers
 
 
 def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
@@ -87,7 +83,9 @@ def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     words = _gains(tables, "elmo_word")
     of_words = words.loc[["squad", "coref"]]
     assert (of_words.verdict == "ahead").all()
-    assert (of_words.gain > 0.55 * whole.gain[["squad", "coref"]]).all()
+    # Most on question answering: the intervals of the two parts do not overlap.
+    assert words.family_low["squad"] > rest.family_high["squad"]
+    assert (of_words.gain > 0.5 * whole.gain[["squad", "coref"]]).all()
     clear = rest.loc[["squad", "srl", "ner"]]
     assert (clear.verdict == "ahead").all()
     # Holm alone does not make it so: the interval of the family is above zero.
@@ -98,6 +96,7 @@ def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     assert whole.verdict["sst5"] == "tie"
     return {
         "squad": points(whole.loc["squad"]),
+        "coref": points(whole.loc["coref"]),
         "words_squad": points(words.loc["squad"]),
         "words_coref": points(words.loc["coref"]),
         "rest_squad": points(rest.loc["squad"]),

@@ -26,14 +26,20 @@ from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
-    NOT_CONVERGED,
     UNCHECKED,
     counted,
+    why_dagger,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.primary import table1_verdicts
 from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.rows import lines_of, rows_of
+from elmo_bench.reporting.serving import (
+    SERVING,
+    serving,
+    serving_columns,
+    serving_formats,
+)
 from elmo_bench.reporting.significance import Difference
 from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
@@ -189,6 +195,7 @@ def _print_two(
         *of_gain,
         words("trained numbers", "numbers"),
         words("minutes a run", "minutes"),
+        *serving_formats(lines),
     ]
     notes = _notes_of_tests(comparisons)
     if any(other_verdicts):
@@ -227,6 +234,7 @@ def _line_of_two(
         "seeds": " and ".join(str(system["n"]) for system in both),
         "numbers": " and ".join(f"{system['trainable']:,}" for system in both),
         "minutes": " and ".join(f"{system['work_minutes']:.1f}" for system in both),
+        **serving(both),
     }
 
 
@@ -248,18 +256,21 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     by_task = chosen.assign(task=chosen.task_name)
     comparisons = compare(frame, all_pairs(by_task))
     tasks = list(dict.fromkeys(chosen.task_name))
+    of_use = serving_columns(chosen)
     of_encoders = ranks(comparisons).rename_axis("name").reset_index()
     body = []
     for rank in rows_of(of_encoders.sort_values(["mean", "name"])):
         cells = [rank.name]
         for system in rows_of(chosen[chosen.encoder_label == rank.name]):
             cells.append(f"{summary(system, 'test')} {system.mark}".strip())
-        body.append([*cells, f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"])
+        cells += [f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"]
+        body.append([*cells, *of_use.get(rank.name, ())])
     print(
         f"test scores, {where}; "
         "intervals of ranks by the tests of all pairs on all tasks (Holm):\n"
     )
-    print(fitted(["encoder", *tasks, "mean rank", "95 % interval"], body))
+    more = SERVING if of_use else ()
+    print(fitted(["encoder", *tasks, "mean rank", "95 % interval", *more], body))
     untested = comparisons[comparisons.untested != ""]
     counts = Counter(zip(untested.task, untested.untested, strict=True))
     notes = []
@@ -284,7 +295,7 @@ def _print_notes(
         notes += advice(group, comparisons)
     marks = set(chosen["mark"])
     if DAGGER in marks:
-        notes.append(NOT_CONVERGED)
+        notes.append(why_dagger(chosen))
     if NOT_CHECKED in marks:
         notes.append(UNCHECKED)
     for note in notes:

@@ -10,6 +10,7 @@ from elmo_bench.reporting.frame import systems
 from elmo_bench.reporting.names import in_paper_order
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.settings import QUICK
 
 
 def of_one_suite_and_size(
@@ -45,7 +46,7 @@ def chosen(frame: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
     data of the user's own is a task. Adds `task_name`.
     """
     table = systems(frame)
-    table = table[table.fraction == ""]
+    table = table[table.fraction.isin(("", f"{QUICK}=true"))]
     table = table.assign(task_name=_task_names(table))
     newest: dict[str, tuple[str, pd.DataFrame]] = {}
     for _, group in table.groupby("basis", sort=False):

@@ -56,6 +56,22 @@ def _report(options: argparse.Namespace) -> int:
     return int(bool(read.problems or problems))
 
 
+def write_page(ledger: Path, suite: str) -> Path:
+    """The page of the runs on one data set of the user's own, which is written anew.
+
+    It is beside the ledger, in a folder of its name.
+    """
+    out = report_folder(ledger) / "pages" / suite
+    options = _parse(["--ledger", str(ledger), "--suite", suite, "--out", str(out)])
+    from elmo_bench.reporting.frame import runs
+    from elmo_bench.reporting.leaderboard import leaderboard
+
+    read = read_all(ledger, [suite], metrics=metric_of)
+    frame = runs(ledger, read.records)
+    _write(options, leaderboard(frame, command=_command(options)), frame, {})
+    return out / "index.html"
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
     about = "Writes README.md, index.html, and the folders tables and figures."
     command = parser("report", about, ledger=True)

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -13,7 +13,8 @@ from elmo_bench.cli import parser
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.names import distinct_name
 from elmo_bench.reporting.published import published
-from elmo_bench.runner.plan import plan
+from elmo_bench.runner.estimate import Amounts, readable
+from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.states import STATES, LedgerState, RunState
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
@@ -111,18 +112,26 @@ def _summary(states: Sequence[RunState], ledger: LedgerState) -> str:
     return f"{summary}; {time_left(states, ledger)}"
 
 
-def time_left(runs: Sequence[RunState], ledger: LedgerState, workers: int = 1) -> str:
+def time_left(
+    runs: Sequence[RunState],
+    ledger: LedgerState,
+    workers: int = 1,
+    sizes: Mapping[PlannedRun, Amounts] | None = None,
+) -> str:
     """How long the runs that are not done take, on one core and with several workers.
 
-    Estimated from the ledger, else from the published runs.
+    Estimated from the ledger, else from the sizes of the data, else from the published
+    runs.
     """
-    seconds, unknown = ledger.seconds_left(runs, _published_seconds(runs))
+    seconds, unknown = ledger.seconds_left(runs, _published_seconds(runs), sizes)
     if not seconds:
         return "no comparable run to estimate the time"
     about = "at most about" if _any_shortened(runs) else "about"
     text = f"{about} {readable(seconds)} left, one after the other"
     if workers > 1:
         text += f", {readable(seconds / workers)} with {workers} at once"
+    if sizes:
+        text += " (by steps and tokens, or by runs that are done; on an idle machine)"
     if unknown:
         text += f" and {unknown} runs without an estimate"
     return text
@@ -178,13 +187,3 @@ def _table(states: Sequence[RunState]) -> str:
         cells = [str(count[column] or "") for column in columns]
         rows.append([*group, *cells])
     return fitted(header, rows, words=[True] * len(header))
-
-
-def readable(seconds: float) -> str:
-    """Such as `3 h 20 min`, `12 min`, `40 s`."""
-    minutes = round(seconds / 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    if seconds >= 60:
-        return f"{minutes} min"
-    return f"{round(seconds)} s"

@@ -4,24 +4,26 @@ It makes every combination of the options' values.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
+from elmo_bench.cli.report import write_page
 from elmo_bench.cli.status import time_left
-from elmo_bench.ledger import RunPaths, read_record_at
+from elmo_bench.ledger import Record, RunPaths, read_record_at
 from elmo_bench.reporting.after_sweep import after_sweep
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.endings import already, next_lines, outcome
+from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.first_look import read_own_data
-from elmo_bench.runner.plan import Plan, plan
+from elmo_bench.runner.plan import Plan, PlannedRun, plan
 from elmo_bench.runner.states import LedgerState, RunState, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.task_files import FLOOR
+from elmo_bench.spec.task_files import FLOOR, reads_own_data
 
 EPILOG = """Finished runs are skipped, and an interrupted sweep goes on when it is
 started again. On data of your own: sweep task=classification data.file=reviews.csv
@@ -52,8 +54,19 @@ def main(arguments: list[str]) -> int:
         print(f"\n{table}")
     if records and not interrupted:
         print("\n" + "\n".join(next_lines(after_sweep(records, planned.ledger))))
+    for suite in _own_suites(records):
+        print(f"\nthe page, to open in a browser: {write_page(planned.ledger, suite)}")
     missing = len(planned.runs) - len(results)
     return _report(results, missing=missing, interrupted=interrupted)
+
+
+def _own_suites(records: Sequence[Record]) -> list[str]:
+    """The data sets of the user's own, in order."""
+    suites: dict[str, None] = {}
+    for record in records:
+        if reads_own_data(record.spec.task):
+            suites[record.spec.suite] = None
+    return list(suites)
 
 
 def _options(arguments: list[str]) -> list[str]:
@@ -74,9 +87,9 @@ def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
     as_row: after each task, also print where its encoders are among published ones.
     """
     states = states_of(planned)
-    print(_start(planned, states), flush=True)
     # A mistake in the user's data is one message now, and not one for each run.
-    read_own_data(not_done(states))
+    sizes = read_own_data(not_done(states))
+    print(_start(planned, states, sizes), flush=True)
     with progress("sweep", len(planned.runs)) as meter:
         for ended in run_sweep(planned, entry, meter):
             result = _checked(ended, planned.ledger)
@@ -99,7 +112,9 @@ def _print_standing(task: str, planned: Plan, results: list[RunState]) -> None:
             print(f"\n{paragraph}", end="", flush=True)
 
 
-def _start(planned: Plan, states: Sequence[RunState]) -> str:
+def _start(
+    planned: Plan, states: Sequence[RunState], sizes: Mapping[PlannedRun, Amounts]
+) -> str:
     """How many runs there are, how many are done, and how long the others take."""
     todo = sum(state.state != "done" for state in states)
     line = f"{len(states)} runs, {len(states) - todo} of them done"
@@ -110,7 +125,7 @@ def _start(planned: Plan, states: Sequence[RunState]) -> str:
         return line
     workers = min(todo, planned.workers or 1)
     ledger = LedgerState(planned.ledger)
-    return f"{line}; {time_left(states, ledger, workers)}"
+    return f"{line}; {time_left(states, ledger, workers, sizes)}"
 
 
 def _checked(result: RunState, ledger: Path) -> RunState:

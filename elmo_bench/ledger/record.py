@@ -161,6 +161,27 @@ class Kept(Model):
     bytes: Count  # its size
 
 
+class Refit(Model):
+    """The kept head was trained once more on train and dev, for use.
+
+    The scores are those of the head that was trained on train alone.
+    """
+
+    epochs: Steps  # as many as dev chose; of a floor, the number of its C
+    examples: Count  # of train and dev
+    cpu_seconds: Amount  # processor time, which `cost` lacks
+
+
+class Serving(Model):
+    """What it takes to use the head, on data of the user's own."""
+
+    # Of the files of the frozen encoder and of the static vectors; `kept` has the head.
+    frozen_bytes: Count
+    # Processor milliseconds to encode and predict an example of test, in batches; left
+    # out on a GPU.
+    text_ms: Amount | None = None
+
+
 class Environment(Model):
     """Where the run happened."""
 
@@ -210,6 +231,10 @@ class Record(Model):
     # of what else decides what is read from them: see runner/finished.py. Left out if a
     # file may have changed meanwhile, and by earlier versions.
     files: dict[str, str] | None = None
+    # On data of the user's own; left out by earlier versions.
+    serving: Serving | None = None
+    # What the kept head was trained on besides; left out if it is the one scored.
+    refit: Refit | None = None
     # {key of a record: why and how} of what was corrected after the run wrote it.
     corrected: dict[str, str] = Field(default={})
     created: Time  # the end of the run

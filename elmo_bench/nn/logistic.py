@@ -5,7 +5,7 @@ gradient steps of ours, so it is the same in every run on the same data.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,42 @@ class LogisticLayer(nn.Module):
     def best(self, x: Any) -> list[int]:
         """The number of the best class of each item."""
         return self.scores(x).argmax(axis=1).tolist()
+
+
+class LogisticHead(nn.Module):
+    """A head that is fitted: logistic regression of the features of some items.
+
+    A task on own data adds `items`, and what a head of it has besides.
+
+    embedder: kept for what asks every head for it; its vectors are not read. features,
+    classes: see `LogisticLayer`. c, factor: see `LogisticLayer.fits`.
+    """
+
+    def __init__(
+        self,
+        embedder: nn.Module,
+        *,
+        features: int,
+        classes: int,
+        c: float,
+        factor: float,
+    ):
+        super().__init__()
+        self.embedder = embedder
+        self.c = c
+        self.factor = factor
+        self.logistic = LogisticLayer(features, classes)
+
+    def fits(self, train: Sequence[Any], times: int) -> Iterator[Fit]:
+        """Fit so many times, to each C once."""
+        features, classes = self.items(train)
+        yield from self.logistic.fits(
+            features, np.array(classes), c=self.c, factor=self.factor, times=times
+        )
+
+    def items(self, train: Sequence[Any]) -> tuple[Any, Sequence[int]]:
+        """The features of the training items, csr [N, F], and their N classes."""
+        raise NotImplementedError
 
 
 def _fit(regression: LogisticRegression, x: Any, y: np.ndarray) -> int:

@@ -5,12 +5,15 @@ is tested, with Holm's adjustment for all pairs of the data set.
 """
 
 from collections.abc import Iterator
+from math import isnan
 from typing import Any
 
 import pandas as pd
 
 from elmo_bench.reporting.formats import signed
+from elmo_bench.reporting.names import short
 from elmo_bench.reporting.rows import rows_of
+from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
 
 SEEDS = "nothing is tested, since each has a single seed. Add seed=1,2"
@@ -23,13 +26,10 @@ def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
     """
     if len(systems) < 2:
         return []
-    rows = list(rows_of(systems.sort_values("dev_mean", ascending=False)))
-    best, others = rows[0], rows[1:]
-    tests = {}
-    for other in others:
-        test = _test_of(best.hash, other.hash, comparisons)
-        if test is not None:
-            tests[other.hash] = test
+    best, others = _best_first(systems)
+    if best.spec.settings.get(QUICK):
+        return [_after_quick_runs(best, others)]
+    tests = _tests(best, others, comparisons)
     if not tests:
         is_seed = comparisons.untested.str.contains("single seed").any()
         return [f"{best.run_label} is best on dev; {SEEDS}."] if is_seed else []
@@ -42,7 +42,40 @@ def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
         sentences.append(f"Use {best.run_label}, which is best on dev.")
     if best.encoder != floor:  # nothing takes less than a floor
         sentences += _as_good(best, others, tests, floor)
+    rows = (best, *others)
+    single = [row.run_label for row in rows if row.n == 1 and row.encoder != floor]
+    if single:
+        names = ", ".join(single)
+        sentences.append(f"A single seed is not tested ({names}): add seed=1,2.")
     return [" ".join(sentences)]
+
+
+def _best_first(systems: pd.DataFrame) -> tuple[Any, list[Any]]:
+    """The best row on dev, and the others."""
+    best, *others = rows_of(systems.sort_values("dev_mean", ascending=False))
+    return best, others
+
+
+def _tests(
+    best: Any, others: list[Any], comparisons: pd.DataFrame
+) -> dict[str, tuple[float, float, float, str]]:
+    """The test of the best against each other one that has one, by its hash."""
+    tests = {}
+    for other in others:
+        test = _test_of(best.hash, other.hash, comparisons)
+        if test is not None:
+            tests[other.hash] = test
+    return tests
+
+
+def _after_quick_runs(best: Any, others: list[Any]) -> str:
+    """What runs with a fifth of their steps say: they are not tested."""
+    scores = [f"{row.run_label} {row.dev_mean:.1f}" for row in (best, *others)]
+    return (
+        f"After a fifth of the steps (quick=true) {best.run_label} is best on dev: "
+        f"{', '.join(scores)}. Nothing is tested, since more steps may change the "
+        "order. Leave out quick=true for an answer."
+    )
 
 
 def _test_of(ours: str, theirs: str, comparisons: pd.DataFrame) -> Any:
@@ -84,6 +117,7 @@ def _as_good(
     best: Any, others: list[Any], tests: dict[str, Any], floor: str | None
 ) -> Iterator[str]:
     """Of systems that are not shown to be worse than the best, what they take."""
+    takes = _takes(best)
     for other in others:
         if other.encoder == floor or other.hash not in tests:
             continue
@@ -91,7 +125,16 @@ def _as_good(
         if verdict == "ahead":
             continue
         yield (
-            f"{other.run_label} is not shown to be worse; a run takes "
-            f"{other.work_minutes:.1f} minutes, of {best.run_label} "
-            f"{best.work_minutes:.1f}."
+            f"{other.run_label} is not shown to be worse; it takes {_takes(other)}, "
+            f"and {best.run_label} {takes}."
         )
+
+
+def _takes(system: Any) -> str:
+    """What a system costs, such as `5.9 minutes a run, 91 MiB to ship`."""
+    parts = [f"{system.work_minutes:.1f} minutes a run"]
+    if not isnan(system.ship_mib):
+        parts.append(f"{short(system.ship_mib)} MiB to ship")
+    if not isnan(system.text_ms):
+        parts.append(f"{short(system.text_ms)} ms a text")
+    return ", ".join(parts)

@@ -81,6 +81,9 @@ class Run(NamedTuple):
     variation: str  # the changes to neither encoder, head nor amount of data
     measure: str  # what the main score is called
     macro_f1: float  # on test; NaN if the metric has none
+    # MiB of the files to use it: the head and all that is frozen; NaN if unknown
+    ship_mib: float
+    text_ms: float  # processor time to encode and predict an example; NaN if unknown
     work_minutes: float  # processor time of all threads; on a GPU wall time
     # Parts of the record.
     spec: RunSpec
@@ -155,6 +158,8 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         variation=_spelled(variation_of(spec)),
         measure=measure(record.metric, test_scores),
         macro_f1=test_scores.get("macro_f1", nan),
+        ship_mib=_ship_mib(record),
+        text_ms=_text_ms(record),
         work_minutes=minutes_of(record),
         spec=spec,
         paths=paths,
@@ -167,6 +172,18 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         corrected=record.corrected,
         environment=where,
     )
+
+
+def _ship_mib(record: Record) -> float:
+    if record.serving is None:
+        return nan
+    return (record.serving.frozen_bytes + record.kept.bytes) / 2**20
+
+
+def _text_ms(record: Record) -> float:
+    if record.serving is None or record.serving.text_ms is None:
+        return nan
+    return record.serving.text_ms
 
 
 def fraction_of(spec: RunSpec) -> dict[str, str]:

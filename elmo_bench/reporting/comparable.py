@@ -10,6 +10,7 @@ from elmo_bench.reporting.names import amount_in_words, in_paper_order, task_tit
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import QUICK
 
 
 def with_groups(systems: pd.DataFrame) -> pd.DataFrame:
@@ -147,7 +148,7 @@ def _data_options(spec: RunSpec) -> set[str]:
 
 def _share(spec: RunSpec, train: int, whole: float | None) -> float | None:
     fraction = fraction_of(spec)
-    if not fraction:
+    if fraction.keys() <= {QUICK}:
         return 1.0
     if not pd.isna(whole):
         return train / whole  # type: ignore[operator]

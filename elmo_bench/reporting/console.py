@@ -16,8 +16,9 @@ from elmo_bench.ledger import Record
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
-    NOT_CONVERGED,
     UNCHECKED,
+    short,
+    why_dagger,
 )
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
@@ -61,7 +62,7 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
         paragraphs = [f"{title}:", _scores(rows, labels)]
         marks = set(group["mark"])
         if DAGGER in marks:
-            paragraphs.append(NOT_CONVERGED)
+            paragraphs.append(why_dagger(group))
         if NOT_CHECKED in marks:
             paragraphs.append(UNCHECKED)
         if suite not in choices("suite"):
@@ -80,7 +81,8 @@ def _advice(frame: Any, systems: Any) -> Iterator[str]:
     from elmo_bench.reporting.pairs import all_pairs
 
     for _, group in systems.groupby("basis", sort=False):
-        yield from advice(group, compare(frame, all_pairs(group, "run_label")))
+        comparisons = compare(frame, all_pairs(group, "run_label"))
+        yield from advice(group, comparisons)
 
 
 def _label(
@@ -99,12 +101,17 @@ def _scores(rows: Sequence[Any], labels: Sequence[str]) -> str:
 
     lines: dict[str, dict[str, str]] = {}
     for row, label in zip(rows, labels, strict=True):
-        figures = [(row.measure, summary(row, "test"))]
+        figures: list[tuple[str, Any]] = [(row.measure, summary(row, "test"))]
         if not any(map(isnan, row.macro_f1_scores)):
             figures.append(("macro-F1", summarise(row.macro_f1_scores)))
+        if not isnan(row.ship_mib):
+            figures.append(("MiB to ship", short(row.ship_mib)))
+        if not isnan(row.text_ms):
+            figures.append(("ms a text", short(row.text_ms)))
         for name, score in figures:
             cells = lines.setdefault(f"{row.task} ({name})", {})
-            cells[label] = f"{score} {row.mark}".strip()
+            mark = "" if isinstance(score, str) else row.mark
+            cells[label] = f"{score} {mark}".strip()
     columns = list(dict.fromkeys(labels))
     body = [
         [line, *(cells.get(label, "-") for label in columns)]

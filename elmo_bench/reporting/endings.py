@@ -13,9 +13,11 @@ from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, learned, score_of
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.published import Published, processor, published, verdict
+from elmo_bench.spec.budget import epochs_of
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import QUICK, REFIT
 from elmo_bench.spec.sweeps import LEDGER
 from elmo_bench.spec.task_files import FLOOR, floor_of
 
@@ -31,6 +33,8 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
     """One line about a run that is done or skipped: its scores, its record."""
     if not learned(record):
         state += ", but the head learned nothing"
+    if record.refit is not None:
+        state += f" and refitted on train and dev ({record.refit.epochs} epochs)"
     main = measure(record.metric, record.scores.test.overall)
     dev = score_of(record, "dev")
     test = score_of(record, "test")
@@ -74,7 +78,7 @@ def ending(
         result = verdict(score, record.seed, processor(record.environment), row)
         yield f"published: test {record.metric} {_spread(row)}. This run: {result}."
     # A run without a default run has a label, too.
-    is_default = not label_of(RunSpec.of_record(record))
+    is_default = label_of(RunSpec.of_record(record)) in ("", f"{QUICK}=true")
     base = _baseline(record) if is_default else None
     if base is not None:
         gain = f"{score - base.mean:+.2f} (a single seed; no test)"
@@ -82,11 +86,21 @@ def ending(
     if floor is not None:
         yield gain_over_floor(record, floor)
     commands: list[_Next] = []
-    if is_default:
+    if record.refit is not None:
+        commands = use_commands(RunPaths.of(ledger, record).record, "this head")
+    elif is_default:
         commands = _next(record, row, base, ledger, options)
     elif row is not None and _usual_epochs(record) > record.epochs.run:
         commands = _whole_run(record, ledger)
     yield from next_lines(commands or [_report(ledger)])
+
+
+def use_commands(record: Path, name: str) -> list[_Next]:
+    """The commands that use a trained head, on data of the user's own."""
+    return [
+        (["predict", str(record), "new.csv", "out.csv"], f"a new file, by {name}"),
+        (["export", str(record), "my-head"], "a folder that moves elsewhere"),
+    ]
 
 
 def gain_over_floor(record: Record, floor: Record) -> str:
@@ -112,9 +126,11 @@ def _best(record: Record) -> str:
 
 def _why_ended(record: Record) -> str:
     """Why training ended, and whether it had fewer epochs than the default run."""
-    most = record.spec.settings.get("task.training.epochs")
+    most = epochs_of(record.spec)
     if record.epochs.run != most:
         return f"then no better dev score; at most {most}"
+    if record.spec.settings.get(QUICK):
+        return "quick=true: a fifth of the steps, so no verdict"
     usual = _usual_epochs(record)
     if most < usual:
         return f"its budget, shortened from {usual}: compare leaves it out"
@@ -199,6 +215,8 @@ def _next(
     if floor is not None:
         count += 1  # a sweep makes the floor too
     about = f"{count} runs"
+    if record.spec.settings.get(QUICK):
+        about += ", all of their steps"
     if row is not None and base is not None:
         minutes = SEEDS * (row.minutes + base.minutes)
         about += f", about {minutes:.0f} minutes on one core"
@@ -215,7 +233,7 @@ def _shared_options(options: Sequence[str]) -> list[str]:
     shared = []
     for option in options:
         group = option.partition("=")[0].partition(".")[0]
-        if group not in ("encoder", "seed", "overwrite"):
+        if group not in ("encoder", "seed", "overwrite", QUICK, REFIT):
             shared.append(option)
     return shared
 

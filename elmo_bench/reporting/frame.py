@@ -173,7 +173,7 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     - `converged`, how many seeds are
     - `mark`: why its gains have no verdict: its scores are not checked, or a seed did
       not converge (a dagger)
-    - the mean of `work_minutes` and of `peak_memory_mib`
+    - the mean of `work_minutes`, of `peak_memory_mib`, of `ship_mib` and of `text_ms`
     """
     runs = runs.sort_values("seed")
     by_hash = runs.groupby("hash", sort=False)
@@ -198,8 +198,8 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     table["seed_epochs"] = best.groupby(runs.hash).agg(tuple)
     table["converged"] = by_hash.converged.sum()
     table["mark"] = [_mark(row) for row in rows_of(table)]
-    table["work_minutes"] = by_hash.work_minutes.agg(tuple).map(fmean)
-    table["peak_memory_mib"] = by_hash.peak_memory_mib.agg(tuple).map(fmean)
+    for name in ("work_minutes", "peak_memory_mib", "ship_mib", "text_ms"):
+        table[name] = by_hash[name].agg(tuple).map(fmean)
     return with_plain_texts(with_groups(table))
 
 

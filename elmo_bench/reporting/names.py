@@ -8,6 +8,7 @@ from typing import Any
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.settings import QUICK
 
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
@@ -24,6 +25,17 @@ NOT_CONVERGED = (
     "seeds: if neither gains more than one point and more than twice its standard "
     "error, write the epochs to report.budget in the task's yaml."
 )
+
+QUICK_RUNS = (
+    f"{DAGGER} quick=true: a fifth of the steps, so gains have no verdict. "
+    "Quick runs are compared with quick runs alone."
+)
+
+
+def why_dagger(systems: Any) -> str:
+    """What the dagger says of the marked ones of these systems, a frame."""
+    amounts = set(systems[systems["mark"] == DAGGER].fraction)
+    return QUICK_RUNS if amounts == {f"{QUICK}=true"} else NOT_CONVERGED
 
 
 def is_checked(task: str) -> bool:
@@ -93,7 +105,14 @@ def _amount(option: str, value: str) -> str:
         return f"{percent(float(value))} of the training data"
     if option == "data.max_train":
         return f"at most {int(value):,} training examples"
+    if option == "quick":
+        return "a fifth of the steps"
     return f"at least {value} steps an epoch"
+
+
+def short(figure: float) -> str:
+    """Two digits of a small figure, and a large one in whole numbers."""
+    return f"{figure:.2g}" if figure < 10 else f"{figure:,.0f}"
 
 
 def percent(share: float) -> str:

@@ -5,7 +5,6 @@ import hashlib
 import json
 import random
 from collections.abc import Collection, Iterable, Sequence
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,18 @@ from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files
+from elmo_bench.spec.budget import EPOCHS, LEAST, epochs_of, steps_of
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.settings import QUICK
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.text.batch import Text
 from elmo_bench.text.columns import line_of
 from elmo_bench.text.vocabulary import LONGEST_TEXT, LONGEST_WORD
 from elmo_bench.training.contracts import Data
 
 Splits = dict[str, list[Any]]
-_LEAST = "task.training.least_steps"
 
 
 def build_data(spec: RunSpec, setup: Setup) -> Data:
@@ -121,23 +122,14 @@ def training_fraction(
     return [train[number] for number in sorted(chosen[:limit])]
 
 
-def readings(spec: RunSpec, train: Sequence[Any]) -> int:
-    """How often an epoch reads its training examples.
-
-    Usually once. With task.training.least_steps, so often that all epochs together have
-    these steps. With data.least_steps, so often that an epoch on a fraction has these
-    steps, or as many as one on the whole split.
-    """
-    settings = spec.settings
-    least = settings.get(_LEAST)
-    if least is not None:
-        in_all_epochs = settings["task.training.epochs"] * len(train)
-        return max(1, ceil(least * settings["task.training.batch"] / in_all_epochs))
-    least = settings.get("data.least_steps")
-    if least is None:
-        return 1
-    whole = max(1, round(1 / settings["data.train_fraction"]))
-    return min(ceil(least * settings["task.training.batch"] / len(train)), whole)
+def note_quick(spec: RunSpec, train: Sequence[Any]) -> None:
+    """Note that a run has a fifth of the steps."""
+    if spec.settings.get(QUICK) and spec.head != FLOOR:
+        note(
+            f"quick=true: {epochs_of(spec)} epochs, about "
+            f"{steps_of(spec, len(train)):,} steps, a fifth of the usual ones. "
+            "Compared with quick runs alone, and never tested"
+        )
 
 
 def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
@@ -145,14 +137,12 @@ def note_epochs(spec: RunSpec, train: Sequence[Any]) -> None:
     steps, if epochs were given."""
     training = task_yaml(spec.task, spec.head).get("training", {})
     usual = training.get("least_steps")
-    epochs = spec.settings.get("task.training.epochs")
-    if usual is None or spec.settings.get(_LEAST) is not None:
+    if usual is None or spec.settings.get(LEAST) is not None:
         return
-    if isinstance(epochs, int):
-        steps = epochs * ceil(len(train) / spec.settings["task.training.batch"])
+    if isinstance(spec.settings.get(EPOCHS), int):
         note(
-            f"epochs: {epochs:,}, about {steps:,} steps, which {_LEAST} does not raise "
-            f"to {usual:,}"
+            f"epochs: {epochs_of(spec):,}, about {steps_of(spec, len(train)):,} steps, "
+            f"which {LEAST} does not raise to {usual:,}"
         )
 
 

@@ -17,7 +17,7 @@ PACKAGE = "elmo-bench"
 CARD = """# A head of {task} on {encoder}
 
 It was trained by elmo-bench {version} on {examples:,} examples ({suite}), and has
-{metric} {score:.2f} on test. The folder has all that was trained:
+{metric} {score:.2f} on test{refit}. The folder has all that was trained:
 
 | file | what |
 |---|---|
@@ -80,11 +80,22 @@ def _card(record: Record, name: str) -> str:
         suite=spec.suite,
         metric=record.metric,
         score=score_of(record, "test"),
+        refit=_refit(record),
         record=name,
         head=f"{Path(name).stem}/head.safetensors",
         parts="\n".join(lines) or "- none: the words' vectors were trained",
         options="".join(f', {option}="PATH"' for option in options),
         flags="".join(f" --{option} PATH" for option in options),
+    )
+
+
+def _refit(record: Record) -> str:
+    """That the head is another one than the one that was scored."""
+    if record.refit is None:
+        return ""
+    return (
+        ", before it was trained once more, on train and dev "
+        f"({record.refit.examples:,} examples)"
     )
 
 

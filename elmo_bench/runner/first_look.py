@@ -12,6 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
 from elmo_bench.ledger import SCORED
 from elmo_bench.ledger.outcomes import MOST_ITEMS
+from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.config import compose, reads_own_data
 from elmo_bench.spec.names import task_class
@@ -31,21 +32,35 @@ def check_own_files(config: DictConfig) -> None:
         data.files(str(config.suite.name), setup.data_root)
 
 
-def read_own_data(runs: Iterable[PlannedRun]) -> None:
-    """Read the own data of some runs, each once, with its notes. Raises UserError."""
-    looked_at: set[object] = set()
+def read_own_data(runs: Iterable[PlannedRun]) -> dict[PlannedRun, Amounts]:
+    """Read the own data of some runs, each once, with its notes: how much each has.
+
+    Raises UserError.
+    """
+    by_options: dict[tuple[str, ...], Amounts] = {}
+    by_data: dict[str, Amounts] = {}
+    amounts: dict[PlannedRun, Amounts] = {}
     for run in runs:
-        options = tuple(filter(_is_of_data, run.options))
-        if not reads_own_data(run.spec.task) or options in looked_at:
+        if not reads_own_data(run.spec.task):
             continue
-        setup = Setup.of(compose("config", run.options))
-        key = canonical([run.spec.task, setup.data])
-        if key not in looked_at:
-            data = task_class(run.spec.task, "data")(**setup.data)
-            splits = data.read(run.spec.suite, setup.data_root)
-            where = f"task={run.spec.task}"
-            check_size({split: len(splits[split]) for split in SCORED}, where)
-        looked_at |= {options, key}
+        options = tuple(filter(_is_of_data, run.options))
+        if options not in by_options:
+            setup = Setup.of(compose("config", run.options))
+            key = canonical([run.spec.task, setup.data])
+            if key not in by_data:
+                by_data[key] = _amounts(run, setup)
+            by_options[options] = by_data[key]
+        amounts[run] = by_options[options]
+    return amounts
+
+
+def _amounts(run: PlannedRun, setup: Setup) -> Amounts:
+    """Read the data of a run. Raises UserError."""
+    data = task_class(run.spec.task, "data")(**setup.data)
+    splits = data.read(run.spec.suite, setup.data_root)
+    where = f"task={run.spec.task}"
+    check_size({split: len(splits[split]) for split in SCORED}, where)
+    return Amounts.of(splits)
 
 
 def _is_of_data(option: str) -> bool:

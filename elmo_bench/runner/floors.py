@@ -13,7 +13,7 @@ from elmo_bench.spec.task_files import floor_of
 # The floor takes these options of a run, which say what it reads and where it is kept.
 _SHARED = (
     *("data", "suite", "size", "store", "logger", "launcher"),
-    *("ledger", "overwrite", "predictions", "experiment"),
+    *("ledger", "overwrite", "predictions", "experiment", "quick"),
 )
 
 

@@ -19,6 +19,7 @@ from elmo_bench.runner.data import (
     data_digest,
     note_epochs,
     note_long_words,
+    note_quick,
     read_splits,
     training_split,
     words_of,
@@ -144,6 +145,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         digest = data_digest(data, splits)
         splits["train"] = training_split(splits["train"], spec, setup)
         note_epochs(spec, splits["train"])
+        note_quick(spec, splits["train"])
         words = set[str]()
         for examples in splits.values():
             words.update(words_of(examples))

@@ -6,7 +6,6 @@ A finished run and a wrong option end before torch is imported.
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
@@ -14,15 +13,19 @@ from omegaconf import DictConfig
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors, remove_unfinished
-from elmo_bench.base.machine import gpus, peak_memory
+from elmo_bench.base.machine import peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.ledger import Record, RunPaths, read_record_at, record_of
+from elmo_bench.ledger.record import Kept, Refit
+from elmo_bench.runner.estimate import say_how_long
 from elmo_bench.runner.finished import Files, Finished, data_files, files_read
 from elmo_bench.runner.floors import floor_options
+from elmo_bench.runner.here import check_here
 from elmo_bench.spec.config import CONF, compose, one_run
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
 from elmo_bench.spec.settings import check_run
+from elmo_bench.spec.task_files import reads_own_data
 from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
@@ -62,13 +65,17 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     if not setup.overwrite:
         done = Finished(setup.ledger).find(spec, setup, setup.seed)
         if done is not None:
-            return read_record_at(done, metrics=metric_of), True
+            record = read_record_at(done, metrics=metric_of)
+            if is_complete(record, setup):
+                return record, True
     check_here(setup)
     console.print(
         f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False
     )
     prepared, files = _prepared(spec, setup)
     spec = prepared.spec
+    if reads_own_data(spec.task) and setup.device == "cpu":
+        say_how_long(prepared.title, spec, prepared.splits)
     paths = RunPaths(
         setup.ledger, spec.suite, spec.task, spec.encoder, spec.hash, setup.seed
     )
@@ -76,7 +83,10 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     with ledger.run_lock(paths, spec=held), quiet():
         # It may exist, too, if the process that held the lock has finished it.
         if paths.record.exists() and not setup.overwrite:
-            return _with_files(paths, files), True
+            record = _with_files(paths, files)
+            if is_complete(record, setup):
+                return record, True
+            return _refitted(prepared, paths, record), False
         attempt = attempt or ledger.new_attempt()
         return _trained(prepared, paths, files, attempt=attempt), False
 
@@ -112,6 +122,12 @@ def _prepared(spec: RunSpec, setup: Setup) -> tuple["Prepared", Files | None]:
     return prepared, files_read(spec, setup, encoders, started=started)
 
 
+def is_complete(record: Record, setup: Setup) -> bool:
+    """Whether the record of a run has all that is asked for: with refit=true, a head
+    that was trained on train and dev."""
+    return record.refit is not None or not setup.refit
+
+
 def _with_files(paths: RunPaths, files: Files | None) -> Record:
     """The record that is in the ledger.
 
@@ -126,12 +142,31 @@ def _with_files(paths: RunPaths, files: Files | None) -> Record:
     return record
 
 
+def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
+    """Refit the head of a run that is in the ledger; its record, which says so."""
+    from elmo_bench.runner.heads import keep_head
+    from elmo_bench.runner.refit import refit
+
+    with disk_errors(paths.work):
+        refitted = refit(prepared, record.epochs.best, paths.work)
+        trained = refitted.trained
+        head: Any = trained.module.head
+        kept = keep_head(head, trained.about, paths, record.attempt)
+    update = {"kept": Kept(**kept), "refit": Refit(**refitted.about)}
+    record = record.model_copy(update=update)
+    ledger.rewrite_record(paths, record)
+    _remove_rest(paths, predictions=prepared.setup.predictions)
+    return record
+
+
 def _trained(
     prepared: "Prepared", paths: RunPaths, files: Files | None, *, attempt: str
 ) -> Record:
     """Steps 2 to 4: train, evaluate, record."""
     from elmo_bench.runner.evaluate import evaluate
     from elmo_bench.runner.heads import keep_head
+    from elmo_bench.runner.refit import refit
+    from elmo_bench.runner.serving import serving_of
     from elmo_bench.runner.train import train
     from elmo_bench.training.loggers import open_loggers
 
@@ -154,11 +189,18 @@ def _trained(
             "hash": paths.hash,
             "scores": scores,
             "outcomes": ledger.digest_of(outcomes),
-            "kept": keep_head(head, trained.about, paths, attempt),
         }
         content |= _content(prepared, head, trained.module.metric, trained.history)
         if files is not None:
             content["files"] = files
+        if reads_own_data(spec.task):
+            content["serving"] = serving_of(prepared, trained)
+        kept = trained
+        if setup.refit:
+            refitted = refit(prepared, trained.history.best_epoch, paths.work)
+            content["refit"] = refitted.about
+            kept = refitted.trained
+        content["kept"] = keep_head(kept.module.head, kept.about, paths, attempt)
         record = record_of(content)
         ledger.write_record(paths, record, outcomes)
         _remove_rest(paths, predictions=setup.predictions)
@@ -258,35 +300,11 @@ def _remove_rest(paths: RunPaths, *, predictions: bool) -> None:
     Without predictions=true, also predictions: they are an earlier head's
     (overwrite=true).
     """
-    patterns = ["*.ckpt"]
+    patterns = ["*.ckpt", "refit/*.ckpt"]
     if not predictions:
         patterns.append("*.predictions.*")
     for pattern in patterns:
         for path in paths.work.glob(pattern):
             path.unlink()
-
-
-def check_here(setup: Setup) -> None:
-    """Raise UserError for what this machine lacks, as far as that shows without
-    torch."""
-    if "cuda" in (setup.device, setup.accelerator) or setup.accelerator == "gpu":
-        if not gpus():
-            raise UserError("trainer=gpu: no NVIDIA GPU here. Use trainer=cpu.")
-        if setup.device != "cuda":
-            raise UserError(
-                "trainer.accelerator: a GPU for the head, but not for the encoder. "
-                "Use trainer=gpu."
-            )
-    if any(options.get("kind") == "hf" for options in setup.encoders.values()):
-        _check_package("encoder=hf", "transformers")
-    if "tensorboard" in str(setup.logger.get("name")):
-        _check_package("logger=tensorboard", "tensorboard")
-
-
-def _check_package(option: str, package: str) -> None:
-    if find_spec(package) is None:
-        _, _, extra = option.partition("=")
-        raise UserError(
-            f"{option}: {package} is not installed. "
-            f"Run pip install 'elmo-bench[{extra}]'."
-        )
+    with suppress(OSError):  # it was not refitted
+        (paths.work / "refit").rmdir()

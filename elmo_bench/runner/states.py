@@ -19,12 +19,15 @@ from elmo_bench.ledger import (
     read_listed,
     settings_key,
 )
+from elmo_bench.runner.estimate import Amounts, seconds_of
 from elmo_bench.runner.plan import Plan, PlannedRun
 from elmo_bench.spec.budget import converged
+from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import FLOOR
 
 STATES = ("done", "running", "missing")
 Group = tuple[str, ...]  # of runs that may be compared
+_ALIKE = 1  # the last of `_groups` that is a better estimate than sizes are
 
 
 @dataclass(frozen=True)
@@ -112,22 +115,27 @@ class LedgerState:
         return RunState(run, "missing")
 
     def seconds_left(
-        self, runs: Iterable[RunState], published: Mapping[Any, float]
+        self,
+        runs: Iterable[RunState],
+        published: Mapping[Any, float],
+        sizes: Mapping[PlannedRun, Amounts] | None = None,
     ) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of
         them have no estimate).
 
         An estimate is the mean over other seeds of the run, else over runs of its task
-        and encoder on as much of the training data, else on any amount, else over runs
-        of its task, else what the published run took, if there is one (`published`:
-        seconds by suite, task and encoder). Floors take seconds, which do not count.
+        and encoder on as much of the training data, else by the `sizes` of its data,
+        else as before on any amount of data, else over runs of its task, else what the
+        published run took, if there is one (`published`: seconds by suite, task and
+        encoder). Floors take seconds, which do not count.
         """
+        sizes = sizes or {}
         total = 0.0
         unknown = 0
         for state in runs:
             if state.state == "done" or state.run.spec.head == FLOOR:
                 continue
-            seconds = self._estimate(state.run, published)
+            seconds = self._estimate(state.run, published, sizes.get(state.run))
             if seconds is None:
                 unknown += 1
             else:
@@ -135,12 +143,20 @@ class LedgerState:
         return total, unknown
 
     def _estimate(
-        self, run: PlannedRun, published: Mapping[Any, float]
+        self,
+        run: PlannedRun,
+        published: Mapping[Any, float],
+        amounts: Amounts | None,
     ) -> float | None:
         spec = run.spec
-        for group in _groups(spec.key, spec):
+        groups = _groups(spec.key, spec)
+        for number, group in enumerate(groups):
             if group in self._seconds:
                 return fmean(self._seconds[group])
+            if amounts is not None and number == _ALIKE:
+                seconds = seconds_of(spec, amounts.part(spec))
+                if seconds is not None:
+                    return seconds
         return published.get((spec.suite, spec.task, spec.encoder))
 
 
@@ -163,9 +179,7 @@ def _described(holder: Holder) -> str:
 
 def _groups(key: str, spec: Any) -> tuple[Group, ...]:
     """What a run may be compared with, best first. spec: a run's or a record's."""
-    amount = [
-        str(spec.settings.get(option))
-        for option in ("data.train_fraction", "data.max_train")
-    ]
+    options = ("data.train_fraction", "data.max_train", QUICK, "task.head.name")
+    amount = [str(spec.settings.get(option)) for option in options]
     of_encoder = (spec.suite, spec.task, spec.encoder)
     return (key,), (*of_encoder, *amount), of_encoder, (spec.suite, spec.task)

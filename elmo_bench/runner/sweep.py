@@ -17,6 +17,7 @@ from elmo_bench.runner.finished import Finished
 from elmo_bench.runner.jobs import Ended, Job
 from elmo_bench.runner.launchers import Command, launch
 from elmo_bench.runner.plan import Plan, PlannedRun
+from elmo_bench.runner.run import is_complete
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.spec.names import metric_of
 
@@ -86,7 +87,8 @@ def _finished(plan: Plan) -> dict[PlannedRun, RunState]:
         # The run's process will say what is wrong with the record.
         with suppress(UserError):
             record = read_record_at(paths, metrics=metric_of)
-            done[run] = RunState(run, "skipped", record)
+            if is_complete(record, run.setup):
+                done[run] = RunState(run, "skipped", record)
     return done
 
 

@@ -19,7 +19,7 @@ from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuned_memory import check_memory, largest_batch
 from elmo_bench.encoders.tuning import Source
 from elmo_bench.ledger import Spec
-from elmo_bench.runner.data import readings, words_of
+from elmo_bench.runner.data import words_of
 from elmo_bench.runner.heads import (
     About,
     build_head,
@@ -29,6 +29,7 @@ from elmo_bench.runner.heads import (
     vocabulary_of,
 )
 from elmo_bench.runner.prepare import Prepared
+from elmo_bench.spec.budget import epochs_of, readings
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNED_RATE
@@ -68,40 +69,27 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     and if the loss is not finite.
     """
     training = prepared.spec.part("task.training")
+    epochs = epochs_of(prepared.spec)
     trained = build(prepared)
     if prepared.spec.head == FLOOR:
         fit(trained, prepared, logs)
         return trained
     fill(trained, prepared, ["train", "dev"])
     patience = _patience(training, trained)
-    trainer = pl.Trainer(
-        accelerator=prepared.setup.accelerator,
-        devices=1,
-        precision=prepared.spec.settings["trainer.precision"],
-        max_epochs=training["epochs"],
-        gradient_clip_val=training["clip"],
-        num_sanity_val_steps=0,
-        # The number of batches may differ by epoch (training.data.Batcher).
-        reload_dataloaders_every_n_epochs=1,
-        callbacks=[
-            RandomState(),
-            GpuMemory(),
-            *_averages(training),
-            trained.history,
-            ShowProgress(prepared.title),
-            *patience,
-            Checkpoints(work, trained.history),
-        ],
-        plugins=[AtomicCheckpoints()],
-        logger=list(logs) or False,
-        log_every_n_steps=10,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+    callbacks = [
+        RandomState(),
+        GpuMemory(),
+        *_averages(training),
+        trained.history,
+        ShowProgress(prepared.title),
+        *patience,
+        Checkpoints(work, trained.history),
+    ]
+    trainer = make_trainer(prepared, callbacks, logs=logs)
     trained.trainer = trainer
     states = _resume(trained, work / "last.ckpt", prepared.title) or {}
     past = states.get(trained.history.state_key)
-    if past and _is_over(past, states, patience, training["epochs"]):
+    if past and _is_over(past, states, patience, epochs):
         trained.history.load_state_dict(past)  # only the scores are missing
     else:
         trainer.fit(
@@ -113,6 +101,36 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     best = read_checkpoint(work / "best.ckpt")
     trained.module.load_state_dict(best["state_dict"])
     return trained
+
+
+def make_trainer(
+    prepared: Prepared,
+    callbacks: Sequence[Callback],
+    *,
+    logs: Sequence[Logger] = (),
+    scored: bool = True,
+) -> pl.Trainer:
+    """Lightning's trainer of a run, with its epochs; scored: on dev, after each."""
+    return pl.Trainer(
+        accelerator=prepared.setup.accelerator,
+        devices=1,
+        precision=prepared.spec.settings["trainer.precision"],
+        max_epochs=epochs_of(prepared.spec),
+        gradient_clip_val=prepared.spec.part("task.training")["clip"],
+        num_sanity_val_steps=0,
+        limit_val_batches=None if scored else 0,
+        # Without scores nothing chooses an epoch; Lightning would add a callback that
+        # writes checkpoints into the working folder.
+        enable_checkpointing=scored,
+        # The number of batches may differ by epoch (training.data.Batcher).
+        reload_dataloaders_every_n_epochs=1,
+        callbacks=list(callbacks),
+        plugins=[AtomicCheckpoints()],
+        logger=list(logs) or False,
+        log_every_n_steps=10,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
 
 
 def _patience(training: Mapping[str, Any], trained: Trained) -> list[EarlyStopping]:
@@ -158,7 +176,7 @@ def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
     module, history = trained.module, trained.history
     head: Any = module.head
     train = prepared.splits["train"]
-    epochs = prepared.spec.settings["task.training.epochs"]
+    epochs = epochs_of(prepared.spec)
     trained.trainer = pl.Trainer(
         accelerator="cpu",
         logger=list(logs) or False,
@@ -228,7 +246,7 @@ def build(prepared: Prepared) -> Trained:
         batch=training["batch"],
         tokens=training["tokens"],
         seed=setup.seed,
-        readings=readings(spec, splits["train"]),
+        readings=readings(spec, len(splits["train"])),
     )
     tuned = head.embedder.tuned
     if tuned is not None:

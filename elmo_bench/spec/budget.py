@@ -1,9 +1,63 @@
-"""Whether a run had the epochs that its task needs, and learned something."""
+"""The epochs and steps of a run; whether it had those that its task needs, and learned
+something."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
-from elmo_bench.spec.task_files import head_choice, task_yaml
+from elmo_bench.spec.settings import QUICK
+from elmo_bench.spec.task_files import FLOOR, head_choice, task_yaml
+
+EPOCHS = "task.training.epochs"
+LEAST = "task.training.least_steps"
+FIFTH = 5  # a quick run has one part in so many
+
+
+def epochs_of(spec: Any) -> int:
+    """How many epochs a run has at most.
+
+    spec: a RunSpec or a record's. A quick run has a fifth of its setting, rounded up;
+    a floor, which takes seconds, has all.
+    """
+    return int(_part(spec, spec.settings[EPOCHS]))
+
+
+def least_steps_of(spec: Any) -> int | None:
+    """The least steps of all epochs together, of a quick run a fifth; None without."""
+    steps = spec.settings.get(LEAST)
+    return None if steps is None else _part(spec, steps)
+
+
+def readings(spec: Any, examples: int) -> int:
+    """How often an epoch reads its training examples.
+
+    Usually once. With task.training.least_steps, so often that all epochs together have
+    these steps. With data.least_steps, so often that an epoch on a fraction has these
+    steps, or as many as one on the whole split.
+    """
+    settings = spec.settings
+    least = least_steps_of(spec)
+    if least is not None:
+        in_all_epochs = epochs_of(spec) * examples
+        return max(1, ceil(least * settings["task.training.batch"] / in_all_epochs))
+    least = settings.get("data.least_steps")
+    if least is None:
+        return 1
+    whole = max(1, round(1 / settings["data.train_fraction"]))
+    return min(ceil(least * settings["task.training.batch"] / examples), whole)
+
+
+def steps_of(spec: Any, examples: int) -> int:
+    """About how many training steps a run has; more if its texts are long."""
+    of_epoch = readings(spec, examples) * examples
+    return epochs_of(spec) * ceil(of_epoch / spec.settings["task.training.batch"])
+
+
+def _part(spec: Any, whole: int) -> int:
+    if not spec.settings.get(QUICK):
+        return whole
+    head = head_choice(spec.task, spec.settings.get("task.head.name"))
+    return whole if head == FLOOR else ceil(whole / FIFTH)
 
 
 def converged(spec: Any, *, learned: bool) -> bool:
@@ -17,11 +71,13 @@ def converged(spec: Any, *, learned: bool) -> bool:
     head = head_choice(spec.task, spec.settings.get("task.head.name"))
     task = task_yaml(spec.task, head)
     training = task.get("training", {})
-    steps = spec.settings.get("task.training.least_steps")
+    steps = spec.settings.get(LEAST)
+    if spec.settings.get(QUICK):
+        return False
     if training.get("least_steps") and steps is None:
         return False  # data of the user's own, on which epochs may have few steps
     budget = _budget(task.get("report", {}), spec.size)
-    epochs = spec.settings.get("task.training.epochs")
+    epochs = spec.settings.get(EPOCHS)
     if not isinstance(budget, int) or not isinstance(epochs, int):
         return False
     return epochs >= budget and learned

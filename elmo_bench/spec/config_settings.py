@@ -17,6 +17,7 @@ from elmo_bench.spec.settings import (
     FILES,
     OWN_COLUMNS,
     OWN_FILES,
+    QUICK,
     RATE,
     VECTORS,
     name_of,
@@ -33,6 +34,7 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
     plain: Any = OmegaConf.to_container(config, resolve=True)
     settings: dict[str, Any] = {
         "protocol": plain["protocol"],
+        QUICK: plain[QUICK],
         "task.version": plain["task"]["version"],
         "trainer.precision": plain["trainer"]["precision"],
         **_task(plain["task"], plain["size"]["name"]),

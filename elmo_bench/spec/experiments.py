@@ -35,7 +35,7 @@ from elmo_bench.spec.variants import (
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
 # Options that take a fraction of the data.
-FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps")
+FRACTION = ("data.train_fraction", "data.max_train", "data.least_steps", "quick")
 # Options that are not part of a variant.
 SWEPT = ("task", "encoder", "seed", "suite", "size")
 

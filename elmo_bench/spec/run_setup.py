@@ -34,6 +34,7 @@ class Setup:
     ledger: Path
     overwrite: bool  # run again where a record exists
     predictions: bool  # keep them next to the record
+    refit: bool = False  # keep a head that was trained on train and dev
 
     @classmethod
     def of(cls, config: DictConfig) -> Self:
@@ -60,6 +61,7 @@ class Setup:
             ledger=Path(plain["ledger"]),
             overwrite=bool(plain["overwrite"]),
             predictions=bool(plain["predictions"]),
+            refit=bool(plain["refit"]),
         )
 
     @property

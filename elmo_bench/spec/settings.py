@@ -19,6 +19,8 @@ from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
 from elmo_bench.spec.task_files import check_head
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 
+QUICK = "quick"  # a fifth of the steps
+REFIT = "refit"  # keep a head that was trained on train and dev
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
 # The static vectors, or those whose width learned words have.
 VECTORS = "encoder.vectors"
@@ -28,6 +30,7 @@ ABSENT: dict[str, Any] = {
     "task.training.patience": None,
     "data.max_eval": None,
     TUNE: "none",
+    QUICK: False,
 }
 # Of an encoder: only the last component of a path is part of a run.
 FILES = ("weights", "inputs")
@@ -45,7 +48,7 @@ _PATHS = re.compile(
     rf"|data\.({'|'.join(OWN_FILES)})"
 )
 _SETTING = re.compile(
-    r"protocol|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+"
+    r"protocol|quick|place|mix|(mix|task|encoder)(\.(?!fetch\b|device\b)\w[\w+-]*)+"
     r"|trainer\.precision|vectors\.trainable"
     rf"|data\.(train_fraction|max_train|max_eval|least_steps|{'|'.join(OWN)})"
 )
@@ -134,6 +137,7 @@ _PAIRS = (_filters, "pairs of a width and a number of filters, such as [[3,64]]"
 _RULES: Rules = (
     (_name, "a name", ("suite.name", "task.training.schedule.name")),
     (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions")),
+    (*_SWITCH, (QUICK, REFIT)),
     (*_POSITIVE, ("lr_scale", "task.training.clip", RATE, TUNED_RATE)),
     (*_SEED, ("seed",)),  # as numpy's
     (*_FOLDER, ("ledger", "data.root", "store.folder", "launcher.logs")),
@@ -176,6 +180,7 @@ def check_run(config: DictConfig) -> None:
         _check_own_data(config)
     else:
         _check_no_own_data(config)
+    _check_refit(config)
     check_head(config.task.name, config.encoder.name, config.head.name)
     _check_ledger(Path(config.ledger))
     words = config.encoder.words
@@ -206,11 +211,12 @@ def _own_options(config: DictConfig) -> list[str]:
 
 def _check_no_own_data(config: DictConfig) -> None:
     """Raises UserError for options of the user's own data, if the task reads suites."""
-    options = _own_options(config)
+    options = [f"data.{option}" for option in _own_options(config)]
+    options += [f"{option}=true" for option in (QUICK, REFIT) if config[option]]
     if options:
         tasks = ", ".join(filter(reads_own_data, choices("task")))
         raise UserError(
-            f"data.{options[0]}: task={config.task.name} reads a suite. "
+            f"{options[0]}: task={config.task.name} reads a suite. "
             f"For data of your own: task={tasks}"
         )
 
@@ -249,6 +255,19 @@ def _check_own_data(config: DictConfig) -> None:
         raise UserError(
             f"suite {suite}: the name of a suite, not of data of your own. "
             "Add suite.name=NAME."
+        )
+
+
+def _check_refit(config: DictConfig) -> None:
+    """Raises UserError for a training that asks dev again after each epoch."""
+    training = config.task.training
+    schedule = training.get("schedule") or {}
+    asks_dev = schedule.get("name") == "plateau"
+    if config[REFIT] and (asks_dev or training.get("ema")):
+        what = "schedule.name=plateau" if asks_dev else "ema"
+        raise UserError(
+            f"{REFIT}=true: not with task.training.{what}, which needs a dev split. "
+            "Leave out one of them."
         )
 
 

@@ -312,33 +312,37 @@ class GpuMemory(Callback):
 
 
 class ShowProgress(Callback):
-    """Shows a bar over the steps of all epochs.
+    """Shows a bar over the steps of all epochs (None: all of the trainer's).
 
-    And after each epoch a line with training loss and dev score.
+    And after each epoch a line with training loss and, if it is scored, the dev score.
     """
 
-    def __init__(self, title: str):
+    def __init__(self, title: str, *, epochs: int | None = None, scored: bool = True):
         self.title = title
+        self.epochs = epochs
+        self.scored = scored
         self.shown = ExitStack()
 
     def on_train_start(self, trainer: pl.Trainer, module: Any) -> None:
-        steps = int(trainer.num_training_batches) * (trainer.max_epochs or 1)
+        self.epochs = self.epochs or trainer.max_epochs or 1
+        steps = int(trainer.num_training_batches) * self.epochs
         meter = progress(self.title, total=steps, done=trainer.global_step)
         self.meter = self.shown.enter_context(meter)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        epoch = f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}"
+        epoch = f"epoch {trainer.current_epoch + 1}/{self.epochs}"
         self.meter.advance(batch["token count"], epoch)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
-        name = module.metric.main
-        overall = module.scores["overall"]
+        dev = ""
+        if self.scored:
+            name, overall = module.metric.main, module.scores["overall"]
+            dev = f"dev {measure(name, overall)} {overall[name]:.2f}  "
         self.meter.say(
-            f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}  "
-            f"loss {trainer.callback_metrics['loss']:.3f}  "
-            f"dev {measure(name, overall)} {overall[name]:.2f}  "
+            f"{self.title}  epoch {trainer.current_epoch + 1:>3}/{self.epochs}  "
+            f"loss {trainer.callback_metrics['loss']:.3f}  {dev}"
             f"{self.meter.tokens_per_second:,.0f} tokens/s"
         )
 

@@ -1,22 +1,20 @@
 """A floor without vectors: TF-IDF of n-grams, and logistic regression."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from scipy import sparse
-from torch import nn
 
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import label_probabilities
-from elmo_bench.nn.logistic import Fit, LogisticLayer
+from elmo_bench.nn.logistic import LogisticHead
 from elmo_bench.nn.tfidf import TfIdf, character_counter, terms_of, token_counter
 from elmo_bench.text.batch import Indexer, Text
 from elmo_bench.text.own_data import places
 
 
-class Head(nn.Module):
+class Head(LogisticHead):
     """TF-IDF of n-grams of tokens and of n-grams of characters.
 
     words: tokens of the longest n-gram. characters: of the shortest and the longest
@@ -41,15 +39,19 @@ class Head(nn.Module):
         c: float,
         factor: float,
     ):
-        super().__init__()
-        self.embedder = embedder
+        of_terms = TfIdf(token_counter(words), terms)
+        of_spellings = TfIdf(character_counter(characters), spellings)
+        width = of_terms.dim + of_spellings.dim
+        super().__init__(
+            embedder,
+            features=self.vectors * width,
+            classes=len(labels),
+            c=c,
+            factor=factor,
+        )
         self.labels = list(labels)
-        self.c = c
-        self.factor = factor
-        self.terms = TfIdf(token_counter(words), terms)
-        self.spellings = TfIdf(character_counter(characters), spellings)
-        width = self.terms.dim + self.spellings.dim
-        self.logistic = LogisticLayer(self.vectors * width, len(self.labels))
+        self.terms = of_terms
+        self.spellings = of_spellings
 
     @staticmethod
     def vocabulary(
@@ -69,15 +71,15 @@ class Head(nn.Module):
             "spellings": terms_of(texts, character_counter(characters, **which)),
         }
 
-    def fits(self, train: Sequence[Any], times: int) -> Iterator[Fit]:
-        """Fit so many times, to each C once."""
+    def items(self, train: Sequence[Any]) -> tuple[Any, list[int]]:
+        """The features of the training examples and their labels.
+
+        Learns the inverse document frequencies of these.
+        """
         texts = _texts(train)
         self.terms.fit(texts)
         self.spellings.fit(texts)
-        labels = np.array(places(train, self.labels))
-        yield from self.logistic.fits(
-            self.features(train), labels, c=self.c, factor=self.factor, times=times
-        )
+        return self.features(train), places(train, self.labels)
 
     def features(self, examples: Sequence[Any]) -> Any:
         """scipy's csr [N, F] of N examples."""

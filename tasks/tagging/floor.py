@@ -1,16 +1,15 @@
 """A floor without vectors: logistic regression over a token's features."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
-from torch import nn
 
 from elmo_bench.encoders.embedder import Embedder
-from elmo_bench.nn.logistic import Fit, LogisticLayer
+from elmo_bench.nn.logistic import LogisticHead
 from elmo_bench.tasks.tagging.data import Sentence
 from elmo_bench.tasks.tagging.features import features_of
 from elmo_bench.tasks.tagging.names import (
@@ -22,7 +21,7 @@ from elmo_bench.tasks.tagging.names import (
 from elmo_bench.text.batch import Indexer, Text
 
 
-class Head(nn.Module):
+class Head(LogisticHead):
     """Logistic regression over a token, its spelling and its neighbours.
 
     features: of training tokens, which occur `least` times or more; at most `most`, the
@@ -40,13 +39,17 @@ class Head(nn.Module):
         c: float,
         factor: float,
     ):
-        super().__init__()
-        self.embedder = embedder
-        self.names = names_of(labels)
-        self.c = c
-        self.factor = factor
-        self.columns = {feature: column for column, feature in enumerate(features)}
-        self.logistic = LogisticLayer(len(self.columns), len(self.names))
+        names = names_of(labels)
+        columns = {feature: column for column, feature in enumerate(features)}
+        super().__init__(
+            embedder,
+            features=len(columns),
+            classes=len(names),
+            c=c,
+            factor=factor,
+        )
+        self.names = names
+        self.columns = columns
 
     @staticmethod
     def vocabulary(
@@ -61,15 +64,12 @@ class Head(nn.Module):
         frequent.sort(key=lambda name: (-counts[name], name))
         return {"features": frequent[:most]}
 
-    def fits(self, train: Sequence[Sentence], times: int) -> Iterator[Fit]:
-        """Fit so many times, to each C once."""
+    def items(self, train: Sequence[Sentence]) -> tuple[Any, list[int]]:
+        """The features of the tokens of the training sentences, and their tags."""
         tags: list[int] = []
         for sentence in train:
             tags += numbers_of(sentence, self.names)
-        rows = self.rows([sentence.tokens for sentence in train])
-        yield from self.logistic.fits(
-            rows, np.array(tags), c=self.c, factor=self.factor, times=times
-        )
+        return self.rows([sentence.tokens for sentence in train]), tags
 
     def rows(self, texts: Sequence[Text]) -> Any:
         """scipy's csr [N, F] of the N tokens of all texts.

@@ -16,11 +16,11 @@ from elmo_bench.runner.data import (
     distinct_texts,
     note_epochs,
     read_splits,
-    readings,
     training_fraction,
     without_long_texts,
 )
 from elmo_bench.runner.heads import lexicon_of
+from elmo_bench.spec.budget import readings
 from elmo_bench.spec.describe import command_of
 from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.vocabulary import LONGEST_TEXT
@@ -71,7 +71,7 @@ def test_a_fraction_is_contained_in_every_larger_one_and_takes_whole_groups(task
 )
 def test_a_small_part_is_read_again_until_an_epoch_has_its_steps(least, fraction, part, expected):
     options = ["task=ner", f"data.train_fraction={fraction}", f"data.least_steps={'null' if least is None else least}"]
-    assert readings(described(*options)[0], range(part)) == expected
+    assert readings(described(*options)[0], part) == expected
 
 
 def test_a_text_too_long_to_train_on_is_left_out_with_a_note():
@@ -104,7 +104,7 @@ def test_each_seed_draws_its_own_subset():
 
 def test_small_data_of_the_users_own_are_read_until_there_are_enough_steps():
     settings = {"task.training.least_steps": 1500, "task.training.epochs": 10, "task.training.batch": 32}
-    assert readings(SimpleNamespace(settings=settings), range(60)) == 80  # 10 epochs of 80 · 60 / 32 steps
+    assert readings(SimpleNamespace(settings=settings), 60) == 80  # 10 epochs of 80 · 60 / 32 steps
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_small_data_of_the_users_own_are_read_until_there_are_enough_steps():
 def test_epochs_that_are_given_on_data_of_the_users_own_are_the_epochs(options, least, times):
     spec, _ = described("task=tagging", "data.file=x.conll", "encoder=none", *options)
     assert spec.settings["task.training.least_steps"] == least
-    assert readings(spec, range(75)) == times
+    assert readings(spec, 75) == times
     again, _ = described(*shlex.split(command_of(spec, 0))[2:])
     assert again == spec
     with noted() as notes:

@@ -1,0 +1,138 @@
+"""refit=true: once dev has chosen the epoch, train the head once more on train and dev.
+
+The head that is kept is then this one, for `predict`, `load` and `export`. The scores
+of the record stay those of the head that dev had no part in training: no split is left
+to score the new one on.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import Callback
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_checkpoint
+from elmo_bench.base.progress import Clock, console
+from elmo_bench.runner.data import Splits, words_of
+from elmo_bench.runner.prepare import Prepared, load_frozen
+from elmo_bench.runner.train import Trained, build, fill, make_trainer
+from elmo_bench.spec.task_files import FLOOR
+from elmo_bench.spec.tuning import TUNE
+from elmo_bench.training.callbacks import GpuMemory, RandomState, ShowProgress
+
+FOLDER = "refit"  # of its checkpoints, in the folder of the run
+
+
+@dataclass
+class Refitted:
+    """A head that was trained on train and dev, and what a record says of it."""
+
+    trained: Trained
+    about: dict[str, Any]
+
+
+class Upto(Callback):
+    """Ends the training after so many epochs, with a checkpoint after each.
+
+    The schedule of the rate is still that of all epochs, so each epoch has the rates
+    that it had when dev chose among them.
+
+    identity: what has to be equal for a checkpoint to be resumed.
+    """
+
+    def __init__(self, epochs: int, folder: Path, identity: dict[str, Any]):
+        self.epochs = epochs
+        self.folder = folder
+        self.identity = identity
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
+        trainer.save_checkpoint(self.folder / "last.ckpt")
+        if trainer.current_epoch + 1 >= self.epochs:
+            trainer.should_stop = True
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.identity
+
+
+def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
+    """Train the run's head for so many epochs on train and dev.
+
+    epochs: the best one on dev; of a floor, the number of its C. A refit that was
+    killed resumes at its last epoch. Raises UserError as `train` does.
+    """
+    clock = Clock().start()
+    examples = [*prepared.splits["train"], *prepared.splits["dev"]]
+    both = replace(prepared, splits={"train": examples})
+    if TUNE in prepared.spec.settings:
+        # The first training has changed the encoder.
+        words = _words(prepared.splits)
+        both = replace(both, frozen=load_frozen(prepared.spec, prepared.setup, words))
+    console.print(
+        f"{prepared.title}: refit on train and dev, {len(examples):,} examples, for "
+        f"{epochs} epochs",
+        highlight=False,
+    )
+    trained = build(both)
+    if prepared.spec.head == FLOOR:
+        _fit(trained, examples, epochs)
+    else:
+        fill(trained, both, ["train"])
+        _train(trained, both, epochs, work / FOLDER)
+    _, seconds = clock.read()
+    about = {"epochs": epochs, "examples": len(examples), "cpu_seconds": seconds}
+    return Refitted(trained, about)
+
+
+def _words(splits: Splits) -> set[str]:
+    words = set[str]()
+    for examples in splits.values():
+        words.update(words_of(examples))
+    return words
+
+
+def _fit(trained: Trained, examples: list[Any], times: int) -> None:
+    """Fit a floor; the last C is the chosen one."""
+    head: Any = trained.module.head
+    for _ in head.fits(examples, times):
+        pass
+
+
+def _train(trained: Trained, both: Prepared, epochs: int, folder: Path) -> None:
+    """Train a head by steps, or resume that."""
+    identity = {
+        "epochs": epochs,
+        "examples": len(both.splits["train"]),
+        "code": both.code,
+    }
+    end = Upto(epochs, folder, identity)
+    shown = ShowProgress(f"{both.title} refit", epochs=epochs, scored=False)
+    trained.trainer = make_trainer(
+        both, [RandomState(), GpuMemory(), shown, end], scored=False
+    )
+    last = folder / "last.ckpt"
+    done = _epochs_done(last, end)
+    if done >= epochs:
+        state = read_checkpoint(last)["state_dict"]
+        trained.module.load_state_dict(state)
+        return
+    trained.trainer.fit(
+        trained.module,
+        datamodule=trained.loaders,
+        ckpt_path=last if done else None,
+        weights_only=True,
+    )
+
+
+def _epochs_done(last: Path, end: Upto) -> int:
+    """The epochs of a checkpoint that can be resumed; 0 without one."""
+    if not last.exists():
+        return 0
+    try:
+        checkpoint = read_checkpoint(last, advice="")
+    except UserError:
+        return 0
+    if checkpoint["callbacks"].get(end.state_key) != end.identity:
+        return 0
+    return int(checkpoint["epoch"]) + 1

@@ -1,0 +1,65 @@
+"""What it takes to use a head: the size of its files, and the time of a text."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_bench.base.progress import Clock
+from elmo_bench.encoders.inputs import inputs_of
+from elmo_bench.encoders.static import path_of
+from elmo_bench.runner.heads import build_indexer, build_stores
+from elmo_bench.runner.prepare import Prepared
+from elmo_bench.runner.train import Trained
+from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.training.module import DataModule, predictions_of
+
+MOST = 200  # examples of test that are timed, evenly from all
+
+
+def serving_of(prepared: Prepared, trained: Trained) -> dict[str, Any]:
+    """What a record says of it; on a GPU nothing is timed."""
+    setup = prepared.setup
+    serving: dict[str, Any] = {"frozen_bytes": frozen_bytes(prepared.spec, setup)}
+    if setup.device == "cpu":
+        serving["text_ms"] = round(text_ms(prepared, trained), 3)
+    return serving
+
+
+def frozen_bytes(spec: RunSpec, setup: Setup) -> int:
+    """The size of the files of the frozen encoder and of the static vectors."""
+    files: set[Path] = set()
+    for options in setup.encoders.values():
+        files.update(inputs_of(options).files)
+    if spec.settings.get("encoder.words") == "static":
+        files.add(path_of(str(setup.vectors)))
+    return sum(file.stat().st_size for file in files)
+
+
+def text_ms(prepared: Prepared, trained: Trained) -> float:
+    """Processor milliseconds to encode an example of test and predict it, in batches.
+
+    No layers come from a store. All threads count.
+    """
+    examples = prepared.splits["test"]
+    examples = examples[:: max(1, len(examples) // MOST)][:MOST]
+    module = trained.module
+    head = module.head
+    setup = replace(prepared.setup, store={"mode": "off"})
+    index = build_indexer(head.embedder, build_stores(setup, prepared.frozen.encoders))
+    batches = DataModule(
+        {"test": examples},
+        head.collate,
+        index,
+        batch=trained.loaders.batch,
+        tokens=trained.loaders.tokens,
+        seed=setup.seed,
+    )
+    module.eval()
+    clock = Clock().start()
+    with torch.no_grad():
+        for batch in batches.loader("test"):
+            predictions_of(head, batch, len(batch["numbers"]))
+    _, seconds = clock.read()
+    return 1000 * seconds / len(examples)

@@ -1,0 +1,73 @@
+"""The estimate of minutes before a run on own data: against runs that were measured on an idle core."""
+
+import pytest
+
+from elmo_bench.__main__ import main
+from elmo_bench.ledger import read_all
+from elmo_bench.runner.estimate import Amounts, seconds_of
+from elmo_bench.runner.plan import plan
+from elmo_bench.runner.states import LedgerState
+from elmo_bench.spec.run_spec import described
+from tests.runs import OWN, VECTORS
+
+TREC = Amounts(3272, 1090, 32_700, 10_900, 10_900)
+WNUT = Amounts(3394, 1009, 62_000, 16_000, 23_000)
+SNLI = Amounts(8842, 1000, 207_000, 23_000, 226_000)
+BIG = Amounts(40_000, 1000, 400_000, 10_000, 10_000)
+FILE = "data.file=a.csv"
+
+
+@pytest.mark.parametrize(
+    ("task", "encoder", "amounts", "measured"),
+    [
+        ("classification", "glove", TREC, 77),
+        ("classification", "minilm", TREC, 124),
+        ("tagging", "glove", WNUT, 171),
+        ("tagging", "elmo", WNUT, 279),
+        ("tagging", "minilm", WNUT, 284),
+        ("pairs", "glove", SNLI, 472),
+        ("pairs", "elmo", SNLI, 1173),
+    ],
+)
+def test_the_estimate_is_within_a_factor_of_two_of_the_seconds_that_a_run_took(task, encoder, amounts, measured):
+    spec, _ = described(f"task={task}", FILE, f"encoder={encoder}")
+    assert measured / 2 < seconds_of(spec, amounts) < measured * 2
+
+
+def test_a_part_of_the_data_quick_runs_and_linear_heads_take_less():
+    def seconds(*options):
+        spec, _ = described("task=classification", FILE, "encoder=glove", *options)
+        return seconds_of(spec, BIG.part(spec))
+
+    whole = seconds()
+    assert seconds("data.max_train=8000") < seconds("data.train_fraction=0.9") < whole
+    assert seconds("quick=true") < whole / 3
+    assert seconds("head=linear") < whole / 3
+
+
+@pytest.mark.parametrize("options", [["encoder=tfidf"], ["encoder=glove", "size=paper"]])
+def test_what_takes_seconds_or_was_not_measured_has_no_estimate(options):
+    assert seconds_of(described("task=classification", FILE, *options)[0], TREC) is None
+
+
+def test_runs_that_are_done_are_a_better_estimate_than_sizes_if_they_are_alike(tmp_path):
+    runs = plan(["task=pairs", FILE, "encoder=glove", "seed=0,1"]).runs
+    states = LedgerState(tmp_path).states(runs)
+    sizes = dict.fromkeys(runs, SNLI)
+    total, unknown = LedgerState(tmp_path).seconds_left(states, {}, sizes)
+    assert unknown == 0 and total == pytest.approx(2 * seconds_of(runs[-1].spec, SNLI))
+
+
+def test_a_run_and_a_sweep_say_how_long_they_take_after_they_have_read_the_file(tmp_path, capsys):
+    options = ["task=classification", *OWN["classification"], "encoder=none", "head=linear", f"ledger={tmp_path}"]
+    options += ["trainer.threads=1", "logger=none", f"suite.vectors={VECTORS}", "data.max_train=40", "quick=true"]
+    assert main(["run", *options]) == 0
+    said = capsys.readouterr().err
+    assert "on one idle core, by its 300 steps and their tokens" in said
+    assert main(["sweep", *options, "seed=0,1"]) == 0
+    lines = capsys.readouterr().out
+    assert "left, one after the other (by steps and tokens, or by runs that are done; on an idle machine)" in lines
+    bad = ["sweep", "task=classification", *OWN["classification"], "data.label=x", f"ledger={tmp_path}", "encoder=none"]
+    assert main(bad) == 2
+    assert "runs, " not in capsys.readouterr().out
+    assert len(read_all(tmp_path).records) == 4  # two seeds, which draw other training data for their floors

@@ -1,0 +1,118 @@
+"""refit=true: the kept head is trained on train and dev, for use; scores, hash and outcomes stay."""
+
+import json
+import re
+
+import pytest
+import torch
+
+from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
+from elmo_bench.ledger import RunPaths, read_all
+from elmo_bench.runner.heads import read_head
+from elmo_bench.runner.refit import Upto
+from elmo_bench.runner.run import run
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import described
+from tests.runs import OWN, VECTORS, result
+
+FEW = ["head=linear", "task.training.epochs=3", "data.max_train=40", "data.max_eval=30", "trainer.threads=1"]
+SETTINGS = ["logger=none", f"suite.vectors={VECTORS}"]
+
+
+def made(ledger, *options, task="classification", encoder="none"):
+    """(the record of such a run, what is kept)."""
+    few = FEW if encoder == "none" else FEW[2:]
+    given = [f"task={task}", *OWN[task], *few, *SETTINGS, f"encoder={encoder}", f"ledger={ledger}", *options]
+    record, _ = run(compose("config", given))
+    work = RunPaths.of(ledger, record).work
+    assert [path.name for path in work.iterdir() if path.suffix != ".npz"] == ["head.safetensors"]
+    return record, read_head(work / "head.safetensors")
+
+
+def words(kept):
+    return set(kept.about.lexicon["words"])
+
+
+@pytest.mark.parametrize(("task", "encoder"), [("classification", "none"), ("tagging", "none"), ("pairs", "tfidf")])
+def test_the_kept_head_has_read_dev_and_the_scores_are_those_without_it(tmp_path, task, encoder):
+    usual, head = made(tmp_path / "usual", task=task, encoder=encoder)
+    record, refitted = made(tmp_path / "refit", "refit=true", task=task, encoder=encoder)
+    assert result(record) == result(usual) and record.outcomes == usual.outcomes
+    assert record.refit is not None and record.refit.epochs == record.epochs.best
+    assert record.refit.examples == record.data.counts.train + record.data.counts.dev
+    assert usual.refit is None and words(head) < words(refitted)
+    assert refitted.about.spec == record.spec
+
+
+def test_a_finished_run_is_refitted_without_being_trained_again(tmp_path, capsys):
+    usual, _ = made(tmp_path)
+    whole, expected = made(tmp_path / "whole", "refit=true")
+    capsys.readouterr()
+    record, kept = made(tmp_path, "refit=true")
+    said = capsys.readouterr().err
+    assert "refit on train and dev, 70 examples" in said and "dev accuracy" not in said
+    assert (record.attempt, record.created) == (usual.attempt, usual.created)
+    assert read_all(tmp_path).records == [record]
+    for name, tensor in expected.tensors.items():
+        assert torch.equal(tensor, kept.tensors[name]), name
+    again, skipped = run(compose("config", again_options(tmp_path)))
+    assert skipped and again == record and whole.refit.epochs == record.refit.epochs
+
+
+def again_options(ledger):
+    task = ["task=classification", *OWN["classification"], "encoder=none", f"ledger={ledger}"]
+    return [*task, *FEW, *SETTINGS, "refit=true"]
+
+
+def test_a_killed_refit_goes_on_and_gives_the_same_head(tmp_path, monkeypatch, capsys):
+    _, expected = made(tmp_path / "whole", "refit=true")
+    original = Upto.on_train_epoch_end
+
+    def killed(self, trainer, module):
+        original(self, trainer, module)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Upto, "on_train_epoch_end", killed)
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        made(tmp_path / "killed", "refit=true")
+    monkeypatch.undo()
+    [last] = tmp_path.glob("**/refit/last.ckpt")
+    assert read_all(tmp_path / "killed").records == []
+    assert torch.load(last, weights_only=True)["epoch"] == 0
+    capsys.readouterr()
+    _, kept = made(tmp_path / "killed", "refit=true")
+    said = capsys.readouterr().err
+    assert "refit  epoch   1/" not in said
+    for name, tensor in expected.tensors.items():
+        assert torch.equal(tensor, kept.tensors[name]), name
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["task=ner"], "refit=true: task=ner reads a suite. For data of your own: task="),
+        (["task=pairs", "data.file=a", "size=paper"], "refit=true: not with task.training.schedule.name=plateau"),
+        (["task=tagging", "data.file=a", "+task.training.ema.decay=0.9"], "refit=true: not with task.training.ema"),
+    ],
+)
+def test_what_cannot_be_refitted_is_one_error(options, said):
+    with pytest.raises(UserError) as error:
+        described(*options, "refit=true")
+    assert str(error.value).startswith(said)
+
+
+def test_refit_changes_no_hash_and_the_run_export_and_sweep_say_it(tmp_path, capsys):
+    usual, _ = described("task=pairs", "data.file=a.csv")
+    refitted, setup = described("task=pairs", "data.file=a.csv", "refit=true")
+    assert refitted == usual and setup.refit
+    options = again_options(tmp_path / "runs")
+    assert main(["run", *options]) == 0
+    said = capsys.readouterr().out
+    assert "done and refitted on train and dev (" in said
+    assert re.search(r"next:\n  elmo-bench predict \S+/seed0\.json new\.csv out\.csv +# a new file", said)
+    [path] = [path for path in tmp_path.rglob("seed0.json") if "none" in path.parts]
+    assert json.loads(path.read_text())["refit"]["examples"] == 70
+    assert main(["export", str(path), str(tmp_path / "head")]) == 0
+    card = (tmp_path / "head/README.md").read_text()
+    assert "before it was trained once more, on train and dev (70 examples)" in card
