@@ -61,6 +61,7 @@ def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
         assert line.startswith(f"elmo-bench: {where}: no folder with tasks/, encoders/ or conf/.")
 
 
+@pytest.mark.slow
 def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tmp_path, forgotten, capsys):
     """The code of an encoder is its module and those that it names; a comment would change a hash for nothing."""
     encoders, runs = tmp_path / "mine" / "encoders", tmp_path / "runs"

@@ -70,6 +70,7 @@ def loaded_before(**options):
     return encoder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoder", "options"),
     [

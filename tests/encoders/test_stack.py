@@ -59,6 +59,7 @@ def test_the_head_sees_the_mix_of_each_encoder(weights, tiny_bert, place):
                 torch.testing.assert_close(found, expected, atol=2e-5, rtol=0)
 
 
+@pytest.mark.slow
 def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weights, tiny_bert, tmp_path, refused):
     record = run_stack(tmp_path / "runs", *weights)
     check_record(record)

@@ -118,6 +118,7 @@ def test_a_metric_of_an_older_version_is_told_what_to_write(task):
     assert metric_of("not_installed") is None
 
 
+@pytest.mark.slow
 def test_two_seeds_of_the_committed_runs_differ_on_a_twentieth_as_many_items_as_they_have_wrong():
     """So that the same answers are no chance: `Copies`. Word senses, which are learned in one epoch, may agree."""
     seeds = defaultdict(list)

@@ -95,6 +95,7 @@ def test_what_a_kill_left_half_written_is_removed(corpus):
     assert not any(path.exists() for path in left)
 
 
+@pytest.mark.slow
 def test_a_resumed_training_has_the_options_that_it_is_given(corpus, killed):
     killed(5, "checkpoint_minutes=0")
     resumed = train(corpus, corpus / "killed", "checkpoint_minutes=0", "recipe.optimizer.weight_decay=0.5")
@@ -286,6 +287,7 @@ class Seen(Exception):
     pass
 
 
+@pytest.mark.slow
 def test_finetune_has_the_dropout_of_its_recipe(corpus, monkeypatch):
     def stop(model, *_, **__):
         raise Seen(model.dropout)

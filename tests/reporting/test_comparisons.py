@@ -148,6 +148,7 @@ def test_a_fraction_without_two_common_seeds_is_not_tested(tmp_path, seeds, why)
     assert compare_in(tmp_path, "elmo", "glove").untested == why
 
 
+@pytest.mark.slow
 def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp_path):
     """The paper's suite has its own vectors; fasttext brings its own to every suite."""
     suite = {"suite": "paper", "size": "paper"}

@@ -11,6 +11,7 @@ from tests.reporting.frames import board_of, sections_of, texts
 from tests.reporting.ledgers import default, fill, spec_of, stuck
 
 
+@pytest.mark.slow
 def test_an_encoder_is_ranked_if_it_is_converged_on_every_task_of_elmo(tmp_path):
     fill(tmp_path, "ner snli", "glove none", seeds=3)
     fill(tmp_path, "ner snli", "elmo", seeds=3, lift=0.1)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.names import short
@@ -11,6 +13,7 @@ from tests.runs import OWN, VECTORS
 COMPARE = ["compare", "tfidf", "--encoder", "glove", "encoder.vectors=vectors.safetensors", "head=linear"]
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_the_page(tmp_path, capsys):
     ledger = tmp_path / "runs"
     options = ["task=classification", *OWN["classification"], f"suite.vectors={VECTORS}", "logger=none"]

@@ -74,6 +74,7 @@ def test_table_1_has_the_steps_of_the_gain_that_have_runs(tmp_path):
     assert drawn.svg.count("not split: no run of elmo_word") == 1 and "paper 21.0" in drawn.svg
 
 
+@pytest.mark.slow
 def test_with_all_runs_the_gain_has_three_steps_everywhere(tmp_path):
     fill(tmp_path, "ner snli", "glove elmo_word elmo_alone elmo", seeds=2)
     table = table1(*experiment_in(tmp_path, "table1"))

@@ -88,6 +88,7 @@ EQUAL = [(0.0,) * 4, (0.3,) * 4]
 CLOSE = [(0.0, 0.05, 0.1, 0.9), (0.0, 0.0, 0.5, 0.6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tasks", [EQUAL, CLOSE])
 def test_intervals_of_ranks_hold_at_once_in_95_percent_of_repetitions(tasks):
     assert coverage(tasks) >= LEAST

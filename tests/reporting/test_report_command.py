@@ -107,6 +107,7 @@ def test_the_page(run, tmp_path, capsys):
     assert str(tmp_path) not in text + page
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_a_finding_has_several_figures_and_each_is_drawn_once(run, tmp_path):
     fill(tmp_path / "runs", "ner", "glove elmo")
@@ -144,6 +145,7 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
     assert "<img" not in page
 
 
+@pytest.mark.slow
 def test_the_same_ledger_gives_the_same_bytes_and_what_is_no_longer_shown_goes(run, tmp_path, request):
     fill(tmp_path / "runs", "ner", "glove elmo")
     run()
@@ -235,6 +237,7 @@ print(len(read_findings(Path({str(tmp_path)!r}), "open", []).untrue))
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_a_readme_gets_the_main_table_between_its_markers(run, tmp_path):
     fill(tmp_path / "runs", "ner", "glove elmo_word elmo", seeds=2)

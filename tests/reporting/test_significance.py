@@ -81,6 +81,7 @@ def subsets(rng, *, better, paired):
     return difference(right(*arms[0]), right(*arms[1]), ACCURACY, [*map(over_seeds, seeds)], paired=paired).p
 
 
+@pytest.mark.slow
 def test_pairing_by_seed_keeps_the_rate_of_false_alarms_and_finds_more():
     rng = np.random.default_rng(7)
     alarms, detected, unpaired = (

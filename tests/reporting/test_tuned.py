@@ -121,6 +121,7 @@ def test_without_tuned_runs_there_is_no_figure(tmp_path):
     assert figures_in(tmp_path, "tuned") == []
 
 
+@pytest.mark.slow
 def test_no_picture_headline_or_comparison_ranks_it_among_frozen_ones(ledger):
     """Whatever is drawn or said but the section of tuned encoders and the list of all runs."""
     board = board_of(ledger)

@@ -49,6 +49,7 @@ def test_each_encoder_with_a_cost_and_a_gain_is_in_the_table_and_the_figure(ledg
     assert "elmo: " in figure.alt and " at 2,000" in figure.alt
 
 
+@pytest.mark.slow
 def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path):
     fill(tmp_path, "ner snli", "glove elmo", seeds=2)
     fill(tmp_path, "ner", "mybert", seeds=2)

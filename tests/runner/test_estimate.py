@@ -58,6 +58,7 @@ def test_runs_that_are_done_are_a_better_estimate_than_sizes_if_they_are_alike(t
     assert unknown == 0 and total == pytest.approx(2 * seconds_of(runs[-1].spec, SNLI))
 
 
+@pytest.mark.slow
 def test_a_run_and_a_sweep_say_how_long_they_take_after_they_have_read_the_file(tmp_path, capsys):
     options = ["task=classification", *OWN["classification"], "encoder=none", "head=linear", f"ledger={tmp_path}"]
     options += ["trainer.threads=1", "logger=none", f"suite.vectors={VECTORS}", "data.max_train=40", "quick=true"]

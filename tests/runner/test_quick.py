@@ -54,6 +54,7 @@ def test_a_task_of_a_suite_cannot_be_quick():
         described("task=ner", "quick=true")
 
 
+@pytest.mark.slow
 def test_quick_runs_are_a_group_of_their_own_which_output_record_and_tables_say(tmp_path, capsys):
     options = ["task=classification", *OWN["classification"], "encoder=none", "head=linear", f"ledger={tmp_path}"]
     options += ["trainer.threads=1", "logger=none", f"suite.vectors={VECTORS}", "data.max_eval=20"]

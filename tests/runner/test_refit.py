@@ -65,6 +65,7 @@ def again_options(ledger):
     return [*task, *FEW, *SETTINGS, "refit=true"]
 
 
+@pytest.mark.slow
 def test_a_killed_refit_goes_on_and_gives_the_same_head(tmp_path, monkeypatch, capsys):
     _, expected = made(tmp_path / "whole", "refit=true")
     original = Upto.on_train_epoch_end

@@ -177,6 +177,7 @@ def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path):
     assert result(run_small(tmp_path / "killed", *options)) == result(whole)
 
 
+@pytest.mark.slow
 def test_a_kill_while_overwriting_loses_nothing(tmp_path, capsys, elmo_run):
     """The old record, head and predictions stand until the new ones are whole, and overwriting is resumed too."""
     ledger, whole = elmo_run

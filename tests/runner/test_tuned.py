@@ -68,6 +68,7 @@ def test_a_frozen_encoder_is_equal_bit_for_bit_after_training(tmp_path, tiny_ber
     assert not changed(before, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["elmo", "lora", "full"])
 def test_a_tuned_encoder_changes_where_it_was_asked_to(tmp_path, tiny_bert, way):
     options, encoder = tuned_run(way, tiny_bert)
@@ -111,6 +112,7 @@ def test_the_record_says_what_was_trained_and_the_head_keeps_it(tmp_path, tiny_b
     assert record.hash != frozen.hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", first_ones(["lora", "elmo", "full"], 1))
 def test_predict_reads_with_the_tuned_encoder(tmp_path, tiny_bert, way):
     options, encoder = tuned_run(way, tiny_bert)
@@ -144,6 +146,7 @@ def _write(path, about, tensors):
     save_file(tensors, path, about)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", first_ones(["full", "elmo", "lora"], 1))
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, tiny_bert, monkeypatch, way):
     options, encoder = tuned_run(way, tiny_bert)

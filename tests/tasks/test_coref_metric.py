@@ -50,6 +50,7 @@ def test_equals_the_reference_scorer(case, _):
             assert counted.sum() == pytest.approx(case["scores"][name][side], abs=1e-9)
 
 
+@pytest.mark.slow
 @for_each(CASES[::7])
 def test_files_equal_the_reference_scorer(case, tmp_path):
     key = write(tmp_path / "key.conll", case["documents"], "key")

@@ -62,6 +62,7 @@ def test_words_sentences_speakers_and_chains_of_a_split_without_a_genre(source):
     assert part.make(source, split="test", without="reddit").decode() == MADE.replace("news_b", "bio_c")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "sources").is_dir(), reason="needs GUM's files in $ELMO_BENCH_DATA")
 def test_the_whole_source_gives_the_files_behind_the_results(tmp_path):
     """The real files lie in an archive without the first folder, which is added here."""

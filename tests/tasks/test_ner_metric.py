@@ -62,6 +62,7 @@ def test_any_line_that_ends_a_sentence_for_conlleval_leaves_its_figures(line, tm
         }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 def test_a_sentence_of_66000_tokens():
     """Time grows with the tokens: it was quadratic, and over a minute. The counts exceed 16 bits."""

@@ -123,7 +123,7 @@ def test_as_a_person_starts_it(tmp_path):
 )
 def test_what_the_machine_lacks_is_one_line_before_torch_is_imported(main_job, capsys, monkeypatch, options, said):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr("elmo_bench.runner.run.find_spec", lambda module: None)
+    monkeypatch.setattr("elmo_bench.runner.here.find_spec", lambda module: None)
     monkeypatch.setattr("elmo_bench.runner.prepare.prepare", None)  # would read the data
     assert main_job("task=ner", "encoder=none", *options) == 2
     assert said in capsys.readouterr().err.splitlines()[-1]
