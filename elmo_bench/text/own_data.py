@@ -87,6 +87,7 @@ class OwnData:
     leaves_blank = True  # `predict` writes no prediction for an example without text
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
+    check_output = staticmethod(check_table_name)  # of the path that `write` gets
 
     def __init__(
         self,
@@ -183,10 +184,6 @@ class OwnData:
     def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
         """{"labels": the labels of the training data, in order}."""
         return {"labels": sorted({example.gold for example in train})}
-
-    def check_output(self, path: Path) -> None:
-        """Raise UserError for a file that `write` could not write."""
-        check_table_name(path)
 
     def write(
         self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]
