@@ -25,6 +25,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.files import atomic_write, disk_errors, sha256_of
 from elmo_bench.base.partial import NO_RANGE, OK, PARTIAL, DownloadError, Partial
 from elmo_bench.base.progress import console
+from elmo_bench.base.refusals import make_folder
 
 if TYPE_CHECKING:
     from requests import Response
@@ -112,7 +113,7 @@ def fetch(
 
 def _fetch_once(url: str, path: Path, checksum: str | None) -> None:
     """Download a file unless another process does. Raises DownloadError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     lock = Path(f"{path}.lock")
     with FileLock(lock):  # ends with the process
         if not path.is_file():  # another process may have downloaded it

@@ -18,7 +18,7 @@ import time
 import uuid
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -27,7 +27,7 @@ from elmo_bench.base.encodings import check_first, not_utf8
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import check_pointer, check_regular, reader, reading
-from elmo_bench.base.refusals import disk_errors, refusal
+from elmo_bench.base.refusals import disk_errors, make_folder, refusal
 from elmo_bench.base.xz import Xz
 
 STANDARD_INPUT = Path("-")
@@ -86,10 +86,7 @@ def read_lines(
                 if "\0" in text:
                     zeros.append(number)
                 yield number, text
-        if zeros:
-            which = f"{len(zeros):,} lines have NUL bytes"
-            what = "the file may be damaged, or no text"
-            note(f"{which}, the first is line {zeros[0]:,}: {what}", path)
+        note_zeros(path, zeros)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
@@ -102,6 +99,16 @@ def read_lines(
     except OSError as error:
         why = error.strerror or error
         raise UserError(f"{path}: cannot be read ({why})") from None
+
+
+def note_zeros(path: Path, lines: Sequence[int]) -> None:
+    """Note the lines with NUL bytes (numbers from 1), if there are any."""
+    if not lines:
+        return
+    which = f"line {lines[0]:,} has a NUL byte"
+    if len(lines) > 1:
+        which = f"{len(lines):,} lines have NUL bytes, the first is line {lines[0]:,}"
+    note(f"{which}: the file may be damaged, or no text", path)
 
 
 def _not_utf8(
@@ -175,12 +182,7 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
     encoding = None if "b" in mode else "utf-8"
     temporary = unfinished(path, uuid.uuid4().hex[:8])
     with disk_errors(path):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except FileNotFoundError:
-            raise UserError(
-                f"{path.parent}: no folder can be made there. Choose another folder."
-            ) from None
+        make_folder(path.parent)
         remove_stale(path.parent)
         try:
             with temporary.open(mode.replace("w", "x"), encoding=encoding) as handle:
@@ -190,8 +192,13 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
                 os.fsync(handle.fileno())
             temporary.replace(path)
         except OSError as error:
-            if error.filename == str(temporary):
-                error.filename = str(path)
+            if error.filename != str(temporary):
+                raise
+            if isinstance(error, FileNotFoundError):  # a folder without files: /proc
+                raise UserError(
+                    f"{path}: cannot be made ({error.strerror}). Choose another folder."
+                ) from None
+            error.filename = str(path)
             raise
         finally:
             with contextlib.suppress(OSError):
@@ -254,7 +261,7 @@ def locked(path: Path, content: str, *, held: UserError) -> Iterator[None]:
 
     with contextlib.ExitStack() as stack:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             lock = FileLock(path, timeout=PATIENCE, fallback_to_soft=False)
             lock.acquire(poll_interval=0.01)
             # Unlinked while held: filelock notices that the file has lost its name, so

@@ -84,6 +84,19 @@ def _cause(error: BaseException) -> BaseException | None:
     return None if error.__suppress_context__ else error.__context__
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; one that exists is left as it is.
+
+    Raises UserError where no folder can be made, as below /proc, and OSError otherwise.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{path}: cannot be made ({error.strerror}). Choose another folder."
+        ) from None
+
+
 @contextlib.contextmanager
 def disk_errors(where: str | Path) -> Iterator[None]:
     """Raise errors of the disk, such as a full or read-only one, as a UserError.

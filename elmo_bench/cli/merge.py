@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
             raise UserError(f"{source}: no such folder. Give the folder of a ledger.")
     merged = Merged()
     for source in options.sources:
-        of_source = _merge(source, options.into)
+        of_source = merge(source, options.into, metric_of, changes_of)
         if not any(vars(of_source).values()):
             raise UserError(
                 f"{source}: no run in it. "
@@ -43,17 +43,6 @@ def main(arguments: list[str]) -> int:
         f"{len(merged.conflicts)} conflicts, {len(merged.problems)} skipped"
     )
     return int(bool(merged.problems or merged.conflicts))
-
-
-def _merge(source: Path, into: Path) -> Merged:
-    try:
-        return merge(source, into, metric_of, changes_of)
-    except FileNotFoundError as error:  # a folder that cannot be made, as below /proc
-        path = error.filename or into
-        raise UserError(
-            f"--into {into}: {path} cannot be made ({error.strerror}). "
-            "Choose another folder."
-        ) from None
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.cli import parser
 from elmo_bench.cli.inputs import check_file, record_in
 
@@ -15,6 +16,8 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     record_in(options.record)
     check_file(options.file)
+    if options.out.is_dir():
+        raise UserError(f"{options.out}: a folder. Give a file.")
 
     # Imported here, so that --help does not wait for torch.
     from elmo_bench.runner.predict import predict

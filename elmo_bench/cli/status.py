@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
 from elmo_bench.base.errors import UserError
@@ -29,10 +30,10 @@ def main(arguments: list[str]) -> int:
     arguments_given = _parse(arguments)
     options = _options(arguments_given)
     planned = plan(options)
-    if arguments_given.ledger != LEDGER and not planned.ledger.is_dir():
-        print(f"elmo-bench status: {planned.ledger}: no such folder", file=sys.stderr)
     ledger = LedgerState(planned.ledger)
     states = ledger.states(planned.runs)
+    if planned.ledger != LEDGER:
+        _warn_of_empty(planned.ledger, ledger)
     print_problems("status", ledger.problems)
     if arguments_given.missing:
         _print_missing(states)
@@ -75,6 +76,14 @@ def _options(arguments: argparse.Namespace) -> list[str]:
     if arguments.ledger != LEDGER:
         options.append(f"ledger={spelled(str(arguments.ledger))}")
     return options
+
+
+def _warn_of_empty(folder: Path, ledger: LedgerState) -> None:
+    """Print on stderr that a ledger is missing, or has no run."""
+    if not folder.is_dir():
+        print(f"elmo-bench status: {folder}: no such folder", file=sys.stderr)
+    elif not (ledger.records or ledger.holders or ledger.problems):
+        print(f"elmo-bench status: {folder}: no run in it", file=sys.stderr)
 
 
 def _print_missing(states: Sequence[RunState]) -> None:

@@ -36,6 +36,7 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.machine import choose_threads, free_gpu_memory, use_threads
 from elmo_bench.base.progress import console, progress
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.base.refusals import make_folder
 from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.checks import check_layers
 from elmo_bench.text.batch import pools
@@ -318,7 +319,7 @@ def _make_room(root: Path, size: int, max_bytes: float) -> None:
 
     Raises UserError without room.
     """
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     unfinished = root.glob(f"{HEX}/.{NAMES}.*")
     files = []
     for file in (*root.glob(f"{HEX}/{NAMES}"), *unfinished):

@@ -30,7 +30,7 @@ import numpy as np
 from elmo_bench.base.arrays import read_arrays, write_arrays
 from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import LONGEST_LINE, open_text, unpack
+from elmo_bench.base.files import LONGEST_LINE, note_zeros, open_text, unpack
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.pretrained import TABLE, VECTORS
 from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
@@ -42,6 +42,7 @@ SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # names of the files in W
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
 BINARY = (".bin", ".bin.gz", ".bin.xz")  # of word2vec
 KNOWN = (*SHIPPED, *VECTORS)
+NUL = 0  # found in a line nine times as fast as b"\0" is
 # A word with numbers that do not belong to it.
 NUMBERED = re.compile(rb"[^ ]*( [-+]?[.]?\d[\d.]*(e[-+]?\d+)?)+")
 
@@ -224,6 +225,7 @@ def read_text(
     wanted = in_bytes(keep)
     words: list[str] = []
     rows: list[np.ndarray] = []
+    zeros: list[int] = []  # lines with a NUL byte
     what = "GloVe text, a word and its numbers a line"
     with reading(path, what), _open(path) as file:
         lines = iter(partial(file.readline, LONGEST_LINE), b"")
@@ -238,6 +240,9 @@ def read_text(
             number += 1
             try:
                 word = _word(line.rstrip(), dim)
+                if NUL in line:
+                    _check_numbers(line, word)
+                    zeros.append(number)
                 if wanted is None or word in wanted:
                     words.append(word.decode())
                     rows.append(_row(line.rstrip(), dim))
@@ -254,6 +259,7 @@ def read_text(
                 f"the first line says '{promised}', but {number - 1} words of {dim} "
                 "numbers follow"
             )
+        note_zeros(path, zeros)
     return words, np.array(rows, np.float32).reshape(len(rows), dim)
 
 
@@ -292,6 +298,12 @@ def _word(line: bytes, dim: int) -> bytes:
     if spaces < dim or NUMBERED.fullmatch(word):
         raise ValueError(f"{spaces} numbers, expected {dim}")
     return word
+
+
+def _check_numbers(line: bytes, word: bytes) -> None:
+    """Raise ValueError for a NUL byte after the word, where NumPy would drop it."""
+    if NUL in line.removeprefix(word):
+        raise ValueError("a NUL byte in a number")
 
 
 def _row(line: bytes, dim: int) -> np.ndarray:

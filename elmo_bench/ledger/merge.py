@@ -8,6 +8,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
+from elmo_bench.base.refusals import make_folder
 from elmo_bench.ledger.checks import Copies
 from elmo_bench.ledger.locks import run_lock
 from elmo_bench.ledger.paths import RunPaths, list_runs
@@ -67,7 +68,7 @@ def merge(source: Path, into: Path, metrics: Metrics, changes: Changes) -> Merge
         read_all(into, metrics=metrics, copies=copies)
     if runs:
         with disk_errors(into):
-            into.mkdir(parents=True, exist_ok=True)
+            make_folder(into)
         if not os.access(into, os.W_OK):
             raise UserError(f"{into}: cannot be written")
     for run, names in runs.items():

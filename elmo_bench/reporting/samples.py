@@ -18,6 +18,7 @@ import pandas as pd
 
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.metric import Counting, columns, main_figure
+from elmo_bench.base.refusals import make_folder
 from elmo_bench.ledger import of_split, read_outcomes
 from elmo_bench.reporting.results import VERSION, log_of
 from elmo_bench.reporting.rows import rows_of
@@ -37,7 +38,7 @@ def write_datastore(runs: pd.DataFrame, systems: pd.DataFrame, folder: Path) -> 
         log = log_of(run)
         dataset, developer, model, _, identity = log["evaluation_id"].split("/")
         place = Path("data", dataset, developer, model)
-        (folder / place).mkdir(parents=True, exist_ok=True)
+        make_folder(folder / place)
         metric = metric_of(run.task)
         if metric is not None:
             samples = place / f"{identity}_samples.jsonl"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.refusals import make_folder
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record, read_record, score_of
 from elmo_bench.runner.named_parts import WEIGHTS
@@ -55,7 +56,7 @@ def export_head(record_file: Path, folder: Path, *, overwrite: bool) -> list[Pat
     taken = [path for path in files if path.exists()]
     if taken and not overwrite:
         raise UserError(f"{taken[0]}: exists. Add --overwrite, or give a new folder.")
-    new_head.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(new_head.parent)
     copies = {new_record: record_file, new_head: head_file}
     for new, old in copies.items():
         with atomic_write(new) as handle:

@@ -10,6 +10,7 @@ from elmo_bench.base.reading import check_regular
 from elmo_bench.base.sources import TABLES
 from elmo_bench.runner.trained import Shares, TrainedHead, no_probabilities
 from elmo_bench.spec.config import reads_own_data
+from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.own_texts import with_probabilities
 
 
@@ -36,6 +37,8 @@ def predict(
     if probabilities:
         _check_probabilities(trained.spec.task, out)
     data = trained.data
+    if isinstance(data, OwnData):
+        data.check_output(out)
     examples = data.read_file(text)
     if not examples:
         raise UserError(

@@ -28,6 +28,7 @@ from elmo_bench.runner.first_look import check_size
 from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.spec.names import load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.training.contracts import Data
 
 # Of the words, without a vector; on the open suite it is at most 6.2 %.
@@ -152,7 +153,8 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
             note_long_words(words)
         frozen = load_frozen(spec, setup, words)
         suite_vectors = _suite_vectors(setup, frozen, words)
-        _note_foreign(setup, frozen, suite_vectors, splits)
+        if spec.head != FLOOR:
+            _note_foreign(setup, frozen, suite_vectors, splits)
     _check_draws(spec, frozen)
     return Prepared(
         spec=spec.with_contents({"data": digest} | frozen.contents),

@@ -30,6 +30,8 @@ _PATH = re.compile(r"[^'\"\\,\[\]{}$]+")
 _PLAIN = re.compile(r"[\w./@+:-]+", re.ASCII)
 # A value that would be read as another type than text.
 _NOT_TEXT = re.compile(r"(?i)true|false|null|none|nan|[+-]?(inf|[\d_.]+(e[+-]?\d+)?)")
+# Numbers of each size and head of a task, which no option proposes.
+_CHOICES = ("task.sizes.", "task.heads.")
 # What may replace a value of each kind, apart from null. Text may be replaced by
 # anything, since a name or a path may look like a number.
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -191,9 +193,8 @@ def _longer(key: str, config: DictConfig) -> list[str]:
 
     These are the options with the fewest components.
     """
-    whole: Any = OmegaConf.to_container(config, resolve=False)
     ending = f".{key.lower()}"
-    names = [name for name in dotted(whole) if name.lower().endswith(ending)]
+    names = [name for name in _proposals(config) if name.lower().endswith(ending)]
     fewest = min((name.count(".") for name in names), default=0)
     return [name for name in names if name.count(".") == fewest][:3]
 
@@ -219,12 +220,17 @@ def _endings(key: str, config: DictConfig) -> dict[str, str]:
 
     Of several with one ending, the option with the fewest components.
     """
-    whole: Any = OmegaConf.to_container(config, resolve=False)
     count = key.count(".") + 1
     endings: dict[str, str] = {}
-    for name in sorted(dotted(whole), key=lambda name: -name.count(".")):
+    for name in sorted(_proposals(config), key=lambda name: -name.count(".")):
         endings[".".join(name.split(".")[-count:])] = name
     return endings
+
+
+def _proposals(config: DictConfig) -> list[str]:
+    """All options, except the numbers of each size and head that other options use."""
+    whole: Any = OmegaConf.to_container(config, resolve=False)
+    return [name for name in dotted(whole) if not name.startswith(_CHOICES)]
 
 
 def guess(word: str, names: Iterable[str]) -> str:

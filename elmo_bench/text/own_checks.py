@@ -69,7 +69,8 @@ def note_labels(
         listed += f" and {len(labels) - SHOWN:,} more"
     if chance:
         listed += f"; {_most_frequent(of_split['test'])}"
-    note(f"{len(labels):,} labels: {listed}")
+    count = "1 label" if len(labels) == 1 else f"{len(labels):,} labels"
+    note(f"{count}: {listed}")
     alike = _alike(labels)
     if alike:
         which = "; ".join(" and ".join(map(repr, same)) for same in alike[:SHOWN])

@@ -27,7 +27,13 @@ from elmo_bench.text.own_checks import (
 from elmo_bench.text.own_columns import usual_columns
 from elmo_bench.text.own_texts import rows_of_texts
 from elmo_bench.text.split_files import files_of, unused_files
-from elmo_bench.text.tables import Row, ending_of, read_table, write_table
+from elmo_bench.text.tables import (
+    Row,
+    check_table_name,
+    ending_of,
+    read_table,
+    write_table,
+)
 from elmo_bench.text.vocabulary import tokeniser
 
 MERGE = "merge"  # of `data.alike`
@@ -81,6 +87,7 @@ class OwnData:
     leaves_blank = True  # `predict` writes no prediction for an example without text
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
+    check_output = staticmethod(check_table_name)  # of the path that `write` gets
 
     def __init__(
         self,

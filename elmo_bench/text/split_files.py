@@ -7,13 +7,13 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
 from elmo_bench.base.downloads import offline
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.sources import SPLITS, TABLES, hub_errors, hub_file
 from elmo_bench.text.tables import check_file, ending_of
 
@@ -48,6 +48,7 @@ def files_of(
 
     `reads` says whether a file of a folder may hold data. Raises UserError.
     """
+    _check_addresses([file, *by_split.values()])
     if file is not None and file.startswith(HUB):
         return _of_hub(file.removeprefix(HUB).strip("/"), reads)
     if file is not None and Path(file).expanduser().is_dir():
@@ -61,6 +62,16 @@ def files_of(
             check_file(path)
             splits[split] = [path]
     return splits
+
+
+def _check_addresses(names: Iterable[str | None]) -> None:
+    """Raise UserError for an address, whose password a path's message would show."""
+    for name in names:
+        if name is not None and "://" in name:
+            raise UserError(
+                f"{redacted(name)}: an address. Download the file and give its path, "
+                "or a data set of the Hub as hub:USER/REPO."
+            )
 
 
 def _files_in(folder: Path, reads: Callable[[Path], bool]) -> list[Path]:

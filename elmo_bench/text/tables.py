@@ -83,11 +83,7 @@ def write_table(
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
-    if ending not in TABLES:
-        endings = ", ".join(TABLES)
-        raise UserError(
-            f"{path}: not a name of a table. Give one that ends in {endings}."
-        )
+    check_table_name(path)
     if ending == ".parquet":
         _write_parquet(path, rows, [*names])
         return
@@ -101,6 +97,15 @@ def write_table(
         text = "".join(f"{line}\n" for line in lines)
     with atomic_write(path, "w") as handle:
         handle.write(text)
+
+
+def check_table_name(path: Path) -> None:
+    """Raise UserError for a file to write whose name does not end as tables do."""
+    if path.suffix.lower() not in TABLES:
+        endings = ", ".join(TABLES)
+        raise UserError(
+            f"{path}: not a name of a table. Give one that ends in {endings}."
+        )
 
 
 def _write_parquet(

@@ -14,6 +14,7 @@ from typing import Any
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
 from elmo_bench.base.errors import redacted
+from elmo_bench.base.refusals import make_folder
 from elmo_bench.training.optimisers import construct
 
 # Settings of wandb, which else sends the command line, where a password may be, the
@@ -132,7 +133,7 @@ def wandb(
 
     online = bool(os.environ.get("WANDB_API_KEY") or wandb.api.api_key)
     mode = os.environ.get("WANDB_MODE", "online" if online else "offline")
-    work.mkdir(parents=True, exist_ok=True)
+    make_folder(work)
     return WandbLogger(
         name=title,
         project=project,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
 from torch.optim import Optimizer
@@ -23,6 +22,7 @@ from elmo_bench.training.optimisers import LINEAR, OPTIMISERS, build_schedule, c
 from elmo_bench.training.tuned import Joint, encoder_optimiser, head_alone
 
 POOL = 32  # batches whose examples are sorted by length together
+DIVERGED = 1e15  # a sum of losses; no record has a larger figure
 LOOK = 100  # steps between two looks at the loss, each of which waits for a GPU
 
 # `contracts.Head.collate`: examples and what turns their texts into tensors to a batch.
@@ -205,14 +205,14 @@ class HeadTraining(pl.LightningModule):
         losses = loss.detach() + (self._losses if index else 0)
         self._losses = losses
         if index % LOOK == 0 or self.trainer.is_last_batch:
-            self._check_finite(losses)
+            self._check_losses(losses)
         count = len(batch["numbers"])
         self.log("loss", loss, batch_size=count, on_step=False, on_epoch=True)
         return loss
 
-    def _check_finite(self, losses: Tensor) -> None:
-        """Raises UserError if a loss of the epoch was not finite."""
-        if not torch.isfinite(losses):
+    def _check_losses(self, losses: Tensor) -> None:
+        """Raises UserError if a loss of the epoch was not finite, or is past 1e15."""
+        if not losses.abs() < DIVERGED:
             epoch = self.current_epoch + 1
             raise UserError(
                 f"epoch {epoch}, by step {self.global_step}: "

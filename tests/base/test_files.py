@@ -41,7 +41,7 @@ def test_a_name_that_no_file_can_have(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    for name in (".", "folder", "x" * 300, "file/x", "/proc/x/file"):
+    for name in (".", "folder", "x" * 300, "file/x", "/proc/x/file", "/proc/file"):
         with pytest.raises(UserError, match=r"[Cc]hoose a(nother| shorter)"), atomic_write(Path(name)):
             pass
     assert sorted(tmp_path.iterdir()) == [tmp_path / "file", tmp_path / "folder"]

@@ -14,10 +14,11 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.refusals import refusal
 from elmo_bench.cli import entry as command_line
 from elmo_bench.spec.config import compose
-from tests.runs import ROOT
+from tests.runs import GOLDEN, ROOT
 
 COMMAND = [sys.executable, "-m", "elmo_bench"]
 README = ROOT / "README.md"
+RECORD = next((ROOT / "results/runs/open/ner").rglob("seed0.json"))
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,7 @@ README = ROOT / "README.md"
         (["predict", ROOT, README, "out"], "a folder, not the record of a run. Give LEDGER/suite/task/"),
         (["predict", README, README, "out"], "README.md: not the record of a run. Give LEDGER/suite/task/"),
         (["predict", "nothing.json", README, "out"], "nothing.json: no such file."),
+        (["predict", RECORD, README, ROOT], f"{ROOT}: a folder. Give a file."),
         (["embed", "nothing.txt", "out.h5"], "nothing.txt: no such file. Check the path."),
         (["embed", ROOT, "out.h5"], "a folder. Give a file."),
         (["run", "encoder=[glove,elmo]"], "`sweep encoder=glove,elmo` makes a run of each."),
@@ -68,11 +70,18 @@ def test_a_damaged_record_is_still_named_as_one(refused, tmp_path):
     assert "overwrite=true" in refused("predict", tmp_path / "seed0.json", README, tmp_path / "out")
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(refused, tmp_path, store_record):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("merge", "runs", "--into", "/proc/nothing"),
+        ("export", GOLDEN, "/proc/nothing"),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_one_line(refused, tmp_path, monkeypatch, store_record, words):
+    monkeypatch.chdir(tmp_path)
     store_record()
-    assert "cannot be made (No such file or directory). Choose another" in refused(
-        "merge", tmp_path / "runs", "--into", "/proc/nothing"
-    )
+    said = "cannot be made (No such file or directory). Choose another folder."
+    assert said in refused(*words)
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,18 @@ def test_damaged_records_are_named_and_the_others_are_counted(status, ledger, ca
     assert all(f"WRONG {path.record}: not valid JSON" in said for path in paths[1:])
 
 
+def test_a_ledger_that_is_named_and_has_no_run_is_a_line(status, ledger, capsys):
+    def line():
+        assert main(["status", *SWEEP, f"ledger={ledger}"]) == 0
+        return capsys.readouterr().err
+
+    assert line() == f"elmo-bench status: {ledger}: no such folder\n"
+    ledger.mkdir()
+    assert line() == f"elmo-bench status: {ledger}: no run in it\n"
+    put(ledger, "encoder=none")
+    assert line() == ""
+
+
 def test_what_run_did_is_done(elmo_run, capsys):
     """For real, with weights from a path."""
     assert main(["status", *small(f"ledger={elmo_run[0]}")]) == 0

@@ -9,6 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.encoders import static
 from elmo_bench.encoders.static import KNOWN, cache_folder, load_static, read_text
 
@@ -113,6 +114,8 @@ def test_an_unknown_name_lists_the_known_ones():
         (b"short 1 2 3\n" + TEXT, r"v\.txt:1: 3 numbers, expected 4"),
         (TEXT + b"word 1 2 x 4\n", r"v\.txt:6: could not convert string to float: b'x'"),
         (TEXT + b"word 1 2 nan 4\n", r"v\.txt:6: a number is not finite"),
+        (TEXT + b"word 1 2\0 3 4\n", r"v\.txt:6: a NUL byte in a number"),
+        (TEXT + b"word 1 2 3 4\0\n", r"v\.txt:6: a NUL byte in a number"),
         (TEXT + b"word 1 2 3 4 5\n", r"v\.txt:6: 5 numbers, expected 4"),
         (TEXT + b"\xff\xfe 1 2 3 4\n", r"v\.txt:6: 'utf-8' codec can't decode"),
         (TEXT[:-1], r"v\.txt: not GloVe text.*the last line has no end"),
@@ -127,6 +130,23 @@ def test_a_bad_line_is_named(tmp_path, text, message):
     path.write_bytes(text)
     with pytest.raises(UserError, match=message):
         load_static(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (TEXT, []),
+        (TEXT + b"wo\0rd 1 2 3 4\n", ["line 6 has a NUL byte"]),
+        (b"\0 1 2 3 4\n" + TEXT + b"a\0 1 2 3 4\n", ["2 lines have NUL bytes, the first is line 1"]),
+    ],
+)
+@pytest.mark.parametrize("keep", [None, ["the"]])
+def test_nul_bytes_in_words_are_noted(tmp_path, text, lines, keep):
+    path = tmp_path / "v.txt"
+    path.write_bytes(text)
+    with noted() as notes:
+        read_text(path, keep)
+    assert notes == [f"v.txt: {line}: the file may be damaged, or no text" for line in lines]
 
 
 def test_a_zip_of_several_files_and_a_missing_file_are_named(tmp_path):

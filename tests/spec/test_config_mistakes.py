@@ -24,6 +24,7 @@ from elmo_bench.spec.config import compose, sweep
         ("Seed=1", "unknown option 'Seed' (did you mean 'seed'?); the options are:"),
         ("task=NER", "(did you mean 'ner'?)"),
         ("epochs=2", "unknown option 'epochs' (did you mean 'task.training.epochs'?)"),
+        ("task.epochs=2", "unknown option 'task.epochs' (did you mean 'task.training.epochs'?)"),
         ("Optimizer.lr=1", "unknown option 'Optimizer.lr' (did you mean 'task.training.optimizer.lr'?)"),
         ("precision=x", "(did you mean 'encoder.precision' or 'trainer.precision'?)"),
         ("seed=[1", "is not a valid option: write key=value"),

@@ -68,8 +68,17 @@ def test_f1_of_plain_tags_is_called_accuracy():
 
 def test_text_without_vectors_is_noted(tmp_path):
     rows = "".join(f"кот {n} the,{'ab'[n % 2]}\n" for n in range(60))
-    notes = prepare(*described(*CLASSES, f"data.file={write(tmp_path / 'x.csv', 'text,label' + chr(10) + rows)}")).notes
+    file = write(tmp_path / "x.csv", "text,label\n" + rows)
+    notes = prepare(*described(*CLASSES, f"data.file={file}")).notes
     assert "50 % of the words of dev and test have no vector in glove-6b; all vectors and" in notes[-1]
+    floor = described(*CLASSES, f"data.file={file}", "encoder=tfidf")  # it has no vectors
+    assert not any("no vector" in note for note in prepare(*floor).notes)
+
+
+def test_a_single_type_of_spans_is_one_label(tmp_path):
+    sentences = [f"Bo B-P\nran{number} O\n\n" for number in range(20)]
+    _, notes = read(write(tmp_path / "x.conll", "".join(sentences)))
+    assert "1 label: P (20)" in notes
 
 
 def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tmp_path):

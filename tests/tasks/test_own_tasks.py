@@ -257,6 +257,9 @@ def test_predict_takes_the_names_of_columns(tmp_path, refused):
     new = write(tmp_path / "new.csv", "body\na dog\n")
     assert "Name one: data.text=COLUMN" in refused("predict", path, new, out)
     assert main(["predict", str(path), new, out, "data.text=body"]) == 0
+    empty = write(tmp_path / "empty.csv", "text\n")  # the name of OUT comes first
+    said = "out.conll: not a name of a table. Give one that ends in .csv"
+    assert said in refused("predict", path, empty, tmp_path / "out.conll")
     for option in ("data.tags=body", "body", "data.text="):
         said = "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
         assert said in refused("predict", path, new, out, option)

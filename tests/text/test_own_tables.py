@@ -126,6 +126,15 @@ FOLDERS = [  # files, {split: files}, unused
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("split", ["file", "train", "test"])
+@pytest.mark.parametrize("address", ["https://me:secret@host/x.csv", "s3://me:secret@x/y"])
+def test_an_address_is_refused_without_its_password(split, address):
+    file, by_split = (address, {}) if split == "file" else (None, {split: address})
+    with pytest.raises(UserError, match=r"an address\. Download the file") as error:
+        files_of(file, by_split, lambda path: True)
+    assert "secret" not in str(error.value)
+
+
 @pytest.mark.parametrize(("names", "splits", "unused"), FOLDERS, ids=["+".join(names) for names, *_ in FOLDERS])
 def test_the_files_of_a_folder_are_used_or_named(tmp_path, names, splits, unused):
     for name in names:

@@ -1,5 +1,7 @@
 """A training step reads no number back, for which a GPU would be waited for, and still notices a loss that is none."""
 
+import re
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -34,9 +36,11 @@ def test_more_steps_are_no_more_reads(optimiser, tmp_path):
     assert reads(3, optimiser, tmp_path) == reads(90, optimiser, tmp_path) > 0
 
 
-@pytest.mark.parametrize("bad", ["nan", "inf"])
-def test_one_loss_that_is_not_finite_ends_the_training_before_the_epoch_is_scored(bad):
+@pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "4.6e+31"])
+def test_one_loss_that_is_no_use_ends_the_training_before_the_epoch_is_scored(bad):
     module = head_training(None)
     module.head.loss = lambda batch: module.head.weight + (float(bad) if module.global_step == 2 else 1)
-    with pytest.raises(UserError, match=rf"epoch 1, by step 6: the loss is {bad}\. Lower task\.training\.optim"):
+    begins = re.escape(bad[:2])
+    said = rf"epoch 1, by step 6: the loss is {begins}.*\. Lower task\.training\.optim"
+    with pytest.raises(UserError, match=said):
         fit(module, batches(7), batches(1), callbacks=[], epochs=1)
