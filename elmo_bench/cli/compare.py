@@ -17,7 +17,6 @@ from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import compared, parser
 from elmo_bench.cli.reproduced import print_reproduced
 from elmo_bench.ledger import check_exists, read_all
-from elmo_bench.reporting.advice import advice
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
@@ -291,8 +290,7 @@ def _print_notes(
     own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
     notes += power([difference for difference in differences if difference is not None])
-    for _, group in chosen[chosen.hash.isin(own_data)].groupby("basis", sort=False):
-        notes += advice(group, comparisons)
+    notes += compared.answers(chosen[chosen.hash.isin(own_data)], comparisons, frame)
     marks = set(chosen["mark"])
     if DAGGER in marks:
         notes.append(why_dagger(chosen))

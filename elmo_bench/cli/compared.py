@@ -6,11 +6,15 @@ from collections.abc import Sequence
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.frame import systems
+from elmo_bench.reporting.advice import advice
+from elmo_bench.reporting.comparisons import compare
+from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.names import in_paper_order
+from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.settings import QUICK
+from elmo_bench.spec.task_files import floor_of
 
 
 def of_one_suite_and_size(
@@ -73,6 +77,30 @@ def _task_names(table: pd.DataFrame) -> list[str]:
         has_own_data = reads_own_data(system.task)
         names.append(system.group_name if has_own_data else system.task)
     return names
+
+
+def answers(
+    chosen: pd.DataFrame, comparisons: pd.DataFrame, frame: pd.DataFrame
+) -> list[str]:
+    """Which system to use on each data set of the user's own.
+
+    A floor that the runs have counts although it was not named: a sweep's answer
+    depends on it, too. comparisons: of the chosen systems. frame: all runs.
+    """
+    if chosen.empty:
+        return []
+    table = systems(shown(frame[frame.variation == ""]))
+    sentences = []
+    for basis, group in chosen.groupby("basis", sort=False):
+        is_floor = table.encoder == floor_of(group.task.iloc[0])
+        is_named = table.hash.isin(group.hash)
+        floor = table[is_floor & ~is_named & (table.basis == basis)]
+        pairs = [(ours, theirs) for ours in group.hash for theirs in floor.hash]
+        tests = comparisons
+        if pairs:
+            tests = pd.concat([comparisons, compare(frame, pairs_of(pairs))])
+        sentences += advice(pd.concat([group, floor]), tests)
+    return sentences
 
 
 def nothing_to_compare(

@@ -95,6 +95,7 @@ def _download(task: str, wanted: Any, folder: Path, options: argparse.Namespace)
         print(f"{task}: {wanted}. See tasks/{task}/README.md.")
         return 0
     failed = 0
+    errors = set()  # files of one archive may share an error
     for file in wanted:
         path = folder / file["file"]
         try:
@@ -102,7 +103,9 @@ def _download(task: str, wanted: Any, folder: Path, options: argparse.Namespace)
             print(f"{task}: {fetch_file(file, path, task)}", flush=True)
         except UserError as error:
             failed += 1
-            print(f"elmo-bench fetch: {task}: {error}", file=sys.stderr)
+            if str(error) not in errors:
+                print(f"elmo-bench fetch: {task}: {error}", file=sys.stderr)
+            errors.add(str(error))
             if "terms" in file and not options.accept_research_use:
                 break  # the other files of the task have the same terms
     return failed

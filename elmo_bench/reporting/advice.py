@@ -16,8 +16,6 @@ from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
 
-SEEDS = "nothing is tested, since each has a single seed. Add seed=1,2"
-
 
 def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
     """A sentence or more about the systems of one data set; none about a single one.
@@ -30,10 +28,16 @@ def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
     if best.spec.settings.get(QUICK):
         return [_after_quick_runs(best, others)]
     tests = _tests(best, others, comparisons)
-    if not tests:
-        is_seed = comparisons.untested.str.contains("single seed").any()
-        return [f"{best.run_label} is best on dev; {SEEDS}."] if is_seed else []
     floor = floor_of(best.task)
+    rows = (best, *others)
+    single = [row.run_label for row in rows if row.n == 1 and row.encoder != floor]
+    if not tests:
+        if not single:
+            return []
+        return [
+            f"{best.run_label} is best on dev, and not tested: a single seed of "
+            f"{' and '.join(single)} is done. Add seed=1,2."
+        ]
     sentences = []
     for other in others:
         if other.encoder == floor and other.hash in tests:
@@ -42,8 +46,6 @@ def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
         sentences.append(f"Use {best.run_label}, which is best on dev.")
     if best.encoder != floor:  # nothing takes less than a floor
         sentences += _as_good(best, others, tests, floor)
-    rows = (best, *others)
-    single = [row.run_label for row in rows if row.n == 1 and row.encoder != floor]
     if single:
         names = ", ".join(single)
         sentences.append(f"A single seed is not tested ({names}): add seed=1,2.")

@@ -65,12 +65,16 @@ def test_the_best_on_dev_is_named_with_what_test_shows(names, lines, said):
 
 
 def test_without_a_test_there_is_no_advice_but_more_seeds():
-    lines = lines_of_tests(("elmo", "glove", 8, 7, 9, ""))
-    [said] = advice(systems("elmo", "glove"), lines)
-    assert said == "elmo is best on dev; nothing is tested, since each has a single seed. Add seed=1,2."
-    lines["untested"] = ""  # they are not converged
-    assert advice(systems("elmo", "glove"), lines) == []
+    lines = lines_of_tests(("elmo", "glove", 8, 7, 9, ""), ("elmo", "tfidf", 8, 7, 9, ""))
+    table = systems("elmo", "glove", "tfidf")
+    assert advice(table, lines) == []  # they are not converged
     assert advice(systems("elmo"), lines) == []
+    table.loc[table.encoder != "glove", "n"] = 1  # of the floor one is all; an interrupted sweep
+    assert advice(table, lines) == ["elmo is best on dev, and not tested: a single seed of elmo is done. Add seed=1,2."]
+    table["n"] = 1
+    assert advice(table, lines) == [
+        "elmo is best on dev, and not tested: a single seed of elmo and glove is done. Add seed=1,2."
+    ]
 
 
 def test_quick_runs_name_the_best_on_dev_and_say_that_this_is_no_answer():

@@ -253,6 +253,19 @@ def test_heads_and_floors_are_compared_as_encoders_are(tmp_path, capsys):
     assert re.search(r"(?m)^\| glove, head=linear +\|", table)
 
 
+def test_the_answer_depends_on_a_floor_that_is_not_named(tmp_path, capsys):
+    """Else two encoders would get another answer than the sweep that made them."""
+    fill(tmp_path, "classification", "elmo glove", seeds=3, suite="mine", lift=0.1)
+    assert "\n\nUse elmo, which is best on dev." in compare(tmp_path, capsys, "elmo", "glove")[1]
+    add(tmp_path, "classification", "tfidf", 0, suite="mine", lift=0.15)
+    add(tmp_path, "classification", "tfidf", 0, suite="mine", lift=0.5, data="other")
+    named = compare(tmp_path, capsys, "elmo", "glove", "tfidf")[1]
+    code, said, _ = compare(tmp_path, capsys, "elmo", "glove")
+    answer = "Use tfidf, or more test items: elmo is best on dev, but not shown to be better than this floor ("
+    assert code == 0 and "| tfidf" not in said
+    assert said.splitlines()[-1].startswith(answer) and named.splitlines()[-1].startswith(answer)
+
+
 def test_in_a_narrow_terminal_cells_have_several_lines(ledger, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
