@@ -127,6 +127,12 @@ def _encoders(options: argparse.Namespace) -> list[str]:
             raise UserError("--published compares every run. Name no encoder.")
         return []
     encoders = list(options.names)
+    for name in encoders:
+        if "=" in name and ", " not in name:
+            raise UserError(
+                f"{name}: an option of runs. Name encoders alone: what differs between "
+                "runs of one encoder has a row of its own, or --encoder NAME KEY=VALUE."
+            )
     for name, *changes in options.encoder:
         _check_changes(name, changes)
         encoders.append(", ".join([name, *sorted(changes)]))
@@ -307,8 +313,10 @@ def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
             continue
         table = by_label(frame, group)
         if table is not None:
+            title = compared.title_of(group, chosen)
             more = f"; {table.left_out} rarer labels left out" if table.left_out else ""
-            print(f"\n{table.measure} of each label on test, mean over seeds{more}:\n")
+            what = f"{title}{table.measure} of each label on test"
+            print(f"\n{what}, mean over seeds{more}:\n")
             print(fitted(table.header, table.body))
 
 

@@ -99,8 +99,17 @@ def answers(
         tests = comparisons
         if pairs:
             tests = pd.concat([comparisons, compare(frame, pairs_of(pairs))])
-        sentences += advice(pd.concat([group, floor]), tests)
+        title = title_of(group, chosen)
+        for sentence in advice(pd.concat([group, floor]), tests):
+            sentences.append(f"{title}{sentence}")
     return sentences
+
+
+def title_of(group: pd.DataFrame, chosen: pd.DataFrame) -> str:
+    """The task of a group, before what is printed of it; empty if it is the only one."""
+    if chosen.basis.nunique() < 2:
+        return ""
+    return f"{group.task_name.iloc[0]}: "
 
 
 def nothing_to_compare(

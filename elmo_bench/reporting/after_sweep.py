@@ -29,11 +29,23 @@ def after_sweep(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
     yield ["report", *where], "tables and a page from all runs that are done"
     own = [record for record in records if reads_own_data(record.spec.task)]
     if own and len({record.spec.suite for record in own}) == 1:
-        best = best_on_dev(own)
-        yield _predict(ledger, best), "the best on dev, in use"
-        floors = [run for run in own if run.spec.encoder == floor_of(run.spec.task)]
+        yield from _in_use(own, ledger)
+
+
+def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
+    """`predict` by the best on dev, and by the floor; for each score that selects."""
+    scores = list(dict.fromkeys(record.metric for record in records))
+    for score in scores:
+        of_score = [record for record in records if record.metric == score]
+        which = f" ({score})" if len(scores) > 1 else ""
+        best = best_on_dev(of_score)
+        yield _predict(ledger, best), f"the best on dev{which}, in use"
+        floors = []
+        for record in of_score:
+            if record.spec.encoder == floor_of(record.spec.task):
+                floors.append(record)
         if floors and best.hash not in {floor.hash for floor in floors}:
-            why = "the floor, if the answer above is to use it"
+            why = f"the floor{which}, if the answer above is to use it"
             yield _predict(ledger, best_on_dev(floors)), why
 
 

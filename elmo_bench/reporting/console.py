@@ -81,9 +81,12 @@ def _advice(frame: Any, systems: Any) -> Iterator[str]:
     from elmo_bench.reporting.comparisons import compare
     from elmo_bench.reporting.pairs import all_pairs
 
+    several = systems.basis.nunique() > 1
     for _, group in systems.groupby("basis", sort=False):
         comparisons = compare(frame, all_pairs(group, "run_label"))
-        yield from advice(group, comparisons)
+        title = f"{group.group_name.iloc[0]}: " if several else ""
+        for sentence in advice(group, comparisons):
+            yield f"{title}{sentence}"
 
 
 def _label(

@@ -34,7 +34,7 @@ from elmo_bench.spec.conf_files import (
     load_yaml,
     plain_yaml,
 )
-from elmo_bench.spec.options import check_kind, guess, parse, unknown_option
+from elmo_bench.spec.options import METRIC, check_kind, guess, parse, unknown_option
 from elmo_bench.spec.sweeps import sweep, sweep_logs
 from elmo_bench.spec.task_files import (  # noqa: F401  # others import them from here
     put_head,
@@ -257,7 +257,7 @@ def _set(config: DictConfig, override: Override, defaults: DictConfig) -> None:
     key = override.key_or_group
     group = key.partition(".")[0]
     adds = override.is_add() or override.is_force_add()
-    may_be_new = adds and group != key and group in OPEN
+    may_be_new = adds and group != key and group in OPEN and key != METRIC
     if not _has_key(config, key) and not may_be_new:
         raise UserError(unknown_option(key, defaults))
     if adds:

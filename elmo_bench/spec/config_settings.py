@@ -65,7 +65,7 @@ def _task(task: Mapping[str, Any], size: str) -> dict[str, Any]:
         "characters": task.get("characters") or None,
         "training": training,
     }
-    if "metric" in task:
+    if task.get("metric") is not None:  # null is the task's usual one
         parts["metric"] = task["metric"]
     return dotted(parts, "task.")
 

@@ -22,6 +22,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import canonical
 from elmo_bench.spec.tuning import TUNE
 
+METRIC = "task.metric"  # the score that selects the epoch, on data of the user's own
 LONGEST = 10_000  # characters of an option: parsing takes time
 LONGEST_KEY = 200  # characters of a key: a group is a folder's name
 # A value without a list or an interpolation.
@@ -166,6 +167,11 @@ def unknown_option(key: str, config: DictConfig) -> str:
         return (
             f"{key}: encoder={config.encoder.name} cannot be tuned. Choose one with a "
             "network that is trained by gradients: encoder=elmo, hf or minilm."
+        )
+    if key == METRIC:
+        return (
+            f"{key}: task={config.task.name} has one main score. "
+            "task=classification and task=pairs take accuracy or macro_f1."
         )
     *parents, last = key.split(".")
     node: Any = config

@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import choices, reads_own_data
+from elmo_bench.spec.options import METRIC
 from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
 from elmo_bench.spec.task_files import check_head
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
@@ -22,7 +23,6 @@ from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 QUICK = "quick"  # a fifth of the steps
 REFIT = "refit"  # keep a head that was trained on train and dev
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
-METRIC = "task.metric"  # the score that selects the epoch, on data of the user's own
 VECTORS = "encoder.vectors"  # static, or of the width that learned words have
 # Left out of a spec at this value. An option that is added later is listed here with
 # its default, so that older records keep their hash.

@@ -42,6 +42,23 @@ def test_a_sweep_on_own_data_is_followed_by_the_use_of_the_best(tmp_path, capsys
     assert best.seed == 0 and max(means, key=lambda run: sum(means[run]) / len(means[run])) == best.hash
 
 
+def test_runs_selected_by_two_scores_have_a_best_each(tmp_path):
+    """A higher macro-F1 is no better than a lower accuracy."""
+    made = []
+    for settings in ({}, {"task.metric": "macro_f1"}):
+        for encoder, lift in (("tfidf", 0.0), ("elmo", 0.3)):
+            made.append(add(tmp_path, "classification", encoder, 0, suite="a", settings=settings, lift=lift))
+    use = [(words[1], about) for words, about in after_sweep(made, tmp_path) if words[0] == "predict"]
+    tfidf, elmo, macro_tfidf, macro_elmo = (str(RunPaths.of(tmp_path, record).record) for record in made)
+    why = "if the answer above is to use it"
+    assert use == [
+        (elmo, "the best on dev (accuracy), in use"),
+        (tfidf, f"the floor (accuracy), {why}"),
+        (macro_elmo, "the best on dev (macro_f1), in use"),
+        (macro_tfidf, f"the floor (macro_f1), {why}"),
+    ]
+
+
 @pytest.mark.parametrize("tasks", [["classification", "ner"], ["classification"]])
 def test_two_data_sets_have_no_best(tmp_path, tasks):
     records = [add(tmp_path, "classification", "glove", 0, suite="a")]

@@ -11,6 +11,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.cli import reproduced
 from elmo_bench.cli.compare import power
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, score_of, write_record
+from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.published import Published
 from elmo_bench.reporting.significance import Difference, Variance, holm
 from elmo_bench.spec.names import metric_of
@@ -133,6 +134,7 @@ def test_runs_selected_by_macro_f1_are_tested_by_it_and_stand_apart_from_those_b
     fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews", settings={"task.metric": "macro_f1"})
     assert main(["check", str(tmp_path)]) == 0
     _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
+    assert "task.metric=f1: an option of runs." in compare(tmp_path, capsys, "elmo", "glove", "task.metric=f1")[2]
     by_accuracy, by_macro = (cells(said, f"classification, metric={name}") for name in ("accuracy", "macro_f1"))
     runs = read_all(tmp_path, metrics=metric_of).records
     for (_, _, gain, interval, *_), name in ((by_accuracy, "accuracy"), (by_macro, "macro_f1")):
@@ -142,6 +144,10 @@ def test_runs_selected_by_macro_f1_are_tested_by_it_and_stand_apart_from_those_b
         }
         assert float(gain.replace("−", "-")) == pytest.approx(scores["elmo"] - scores["glove"], abs=0.005)
         assert " … " in interval
+        assert f"\nclassification, metric={name}: Use " in said
+    assert "\nclassification, metric=macro_f1: recall of each label on test" in said
+    for table in overviews(runs, tmp_path):
+        assert "\nclassification, metric=macro_f1: Use " in table
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "metric=macro_f1" in page and " 0 superseded" in capsys.readouterr().out

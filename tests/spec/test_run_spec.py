@@ -229,7 +229,8 @@ def test_two_scores_of_one_file_are_two_runs():
     """Accuracy is the default, and part of no hash."""
     options = "task=classification", "data.file=a.csv"
     usual, macro = spec(*options), spec(*options, "task.metric=macro_f1")
-    assert spec(*options, "task.metric=accuracy").key == usual.key != macro.key
+    assert spec(*options, "task.metric=accuracy").key == spec(*options, "task.metric=null").key == usual.key
+    assert usual.key != macro.key
     assert usual.identity != macro.identity and label_of(macro) == ""
     assert "task.metric=macro_f1" in command_of(macro, 0) and "task.metric" not in command_of(usual, 0)
     with pytest.raises(UserError, match=r"^task.metric=f2: give one of: accuracy, macro_f1"):
