@@ -17,7 +17,7 @@ from elmo_bench.spec.names import metric_of
 
 Options = tuple[str, ...]
 COLUMNS = [
-    *("suite", "task", "size", "data", "fraction", "options"),
+    *("suite", "task", "size", "data", "metric", "fraction", "options"),
     *("ours", "theirs"),
     *("n_ours", "n_theirs", "our_mean", "their_mean"),
     *("gain", "low", "high", "p", "p_holm", "verdict", "untested"),
@@ -35,6 +35,7 @@ def compare(frame: pd.DataFrame, ours: str, theirs: str) -> pd.DataFrame:
     | columns | meaning |
     |---|---|
     | `suite`, `task`, `size`, `data` | on what: names, and the digest of the examples |
+    | `metric` | the score that selects the epoch and is compared |
     | `fraction` | options that take a part of the training data; empty for all of it |
     | `options` | other options that both changed, such as `place=both` |
     | `ours`, `theirs` | what is compared |
@@ -101,7 +102,10 @@ def _runs(frame: pd.DataFrame) -> pd.DataFrame:
 def _nothing(labels: Sequence[str], ours: str, theirs: str) -> str:
     """Why there is nothing to compare."""
     there = ", ".join(f"'{label}'" for label in sorted(set(labels)))
-    problem = f"no task has runs of '{ours}' and '{theirs}' on the same data"
+    problem = (
+        f"no task has runs of '{ours}' and '{theirs}' on the same data, by the same "
+        "score"
+    )
     return f"{problem}. The frame has: {there or 'none that is current'}."
 
 
@@ -113,8 +117,9 @@ def _described(
     lines = []
     for row in rows_of(compared):
         system = by_hash.loc[row.ours]
-        about = {name: system[name] for name in ("suite", "task", "size", "data")}
-        about |= {"fraction": system.fraction, "ours": ours, "theirs": theirs}
+        of_both = ("suite", "task", "size", "data", "metric", "fraction")
+        about = {name: system[name] for name in of_both}
+        about |= {"ours": ours, "theirs": theirs}
         about["our_mean"] = fmean(row.our_scores)
         about["their_mean"] = fmean(row.their_scores)
         lines.append(about | {"verdict": row.conclusion})

@@ -209,13 +209,24 @@ def test_options_that_both_changed_are_named_and_seeds_can_be_chosen(tmp_path):
     assert (one["untested"], one["n_ours"]) == ("a single seed", 1) and pd.isna(one["p"])
 
 
+def test_runs_that_two_scores_selected_have_a_row_for_each_score(tmp_path):
+    macro = {"task.metric": "macro_f1"}
+    fill(tmp_path, "classification", "glove elmo", seeds=2, suite="mine")
+    fill(tmp_path, "classification", "glove elmo", seeds=2, suite="mine", settings=macro)
+    frame = elmo_bench.results(tmp_path)
+    assert sorted(elmo_bench.compare(frame, "elmo", "glove").metric) == ["accuracy", "macro_f1"]
+    crossed = frame[(frame.encoder == "elmo") == (frame.metric == "accuracy")]
+    with pytest.raises(elmo_bench.UserError, match="on the same data, by the same score"):
+        elmo_bench.compare(crossed, "elmo", "glove")
+
+
 def test_compare_refuses_frames_that_hold_nothing_to_compare(tmp_path):
     fill(tmp_path / "a", "ner", "glove elmo", seeds=2)
     fill(tmp_path / "b", "ner", "glove", seeds=1)
     frame = elmo_bench.results(tmp_path / "a")
     cases = [
         (frame, "elmo", "elmo", "elmo and elmo: give two different encoders."),
-        (frame, "elmo", "minilm", "'elmo' and 'minilm' on the same data. The frame has: 'elmo', 'glove'."),
+        (frame, "elmo", "minilm", "on the same data, by the same score. The frame has: 'elmo', 'glove'."),
         (frame.drop(columns="record"), "elmo", "glove", "the frame has no column record."),
         (frame[frame.seed > 5], "elmo", "glove", "the frame has no rows."),
         (pd.concat([frame, elmo_bench.results(tmp_path / "b")]), "elmo", "glove", "the frame has the same run of"),
