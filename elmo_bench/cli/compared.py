@@ -106,8 +106,9 @@ def answers(
 
 
 def title_of(group: pd.DataFrame, chosen: pd.DataFrame) -> str:
-    """The task of a group, before what is printed of it; empty if it is the only one."""
-    if chosen.basis.nunique() < 2:
+    """The task of a group and a colon; empty if it is the only one."""
+    is_only_one = chosen.basis.nunique() == 1
+    if is_only_one:
         return ""
     return f"{group.task_name.iloc[0]}: "
 
