@@ -33,7 +33,7 @@ from elmo_bench.reporting.names import (
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.primary import table1_verdicts
 from elmo_bench.reporting.remarks import left_out, remarks
-from elmo_bench.reporting.rows import lines_of, rows_of
+from elmo_bench.reporting.rows import lines_of, rows_of, with_texts_of_python
 from elmo_bench.reporting.serving import (
     SERVING,
     serving,
@@ -58,6 +58,7 @@ seeds and items, a verdict with the p-values of all tasks adjusted (Holm). Three
 more: scores, and the mean rank with its interval (Holm over all pairs and tasks)."""
 
 
+@with_texts_of_python
 def main(arguments: list[str]) -> int:
     """Print the table; 1 if a record is left out.
 

@@ -30,7 +30,7 @@ from elmo_bench.base.metric import Counting, Counts, columns, main_figure
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
 from elmo_bench.reporting.families import judged_together
 from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
-from elmo_bench.reporting.rows import with_plain_texts
+from elmo_bench.reporting.rows import with_plain_texts, with_texts_of_python
 from elmo_bench.reporting.significance import (
     CERTAIN,
     Difference,
@@ -97,6 +97,7 @@ def cached_outcomes() -> ReadOutcomes:
     return read
 
 
+@with_texts_of_python
 def compare(
     runs: pd.DataFrame,
     pairs: pd.DataFrame,

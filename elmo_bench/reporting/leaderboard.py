@@ -29,6 +29,7 @@ from elmo_bench.reporting.overview import (
 )
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.picture import headline, picture
+from elmo_bench.reporting.rows import with_texts_of_python
 from elmo_bench.reporting.selection import candidates, of_newest_protocol
 from elmo_bench.reporting.slices import slices
 from elmo_bench.reporting.steps import gains_of
@@ -83,6 +84,7 @@ class Leaderboard:
         ]
 
 
+@with_texts_of_python
 def leaderboard(
     runs: pd.DataFrame, *, command: str, costs: Sequence[EncoderCost] = ()
 ) -> Leaderboard:
