@@ -26,7 +26,15 @@ import numpy as np
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import Counting, Counts, columns, main_figure
+from elmo_bench.base.metric import (
+    TYPE,
+    Counting,
+    Counts,
+    columns,
+    main_figure,
+    summed_names,
+    summed_types,
+)
 from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
 from elmo_bench.reporting.families import judged_together
 from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
@@ -45,6 +53,8 @@ MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
 # Bytes of outcomes that stay in memory, as a system is compared with several others: a
 # record has up to 64 MiB, and 200 kB as a rule.
 MAX_CACHED = 2**28
+# Of a test: counts of items, over all runs. A gibibyte, of which a test needs a few.
+MOST_NUMBERS = 2**27
 
 ReadOutcomes = Callable[[RunPaths], dict[str, np.ndarray]]
 
@@ -152,8 +162,8 @@ def _compare(
         _check_comparable(first, other)
         if paired and not common:
             raise UserError("no seed in common")
-        metric = scoring(first.task)
-        arms = [_outcomes(arm, split, read) for arm in (ours, theirs)]
+        metric = scoring(first.task, first.metric)
+        arms = [_outcomes(arm, split, read, metric) for arm in (ours, theirs)]
         seeds = _over_seeds(ours, theirs, split, paired=paired)
         tested = difference_of(arms, seeds, metric, paired=paired)
     except UserError as error:
@@ -190,7 +200,7 @@ def _compare(
 
 
 def _check_comparable(ours: pd.Series, theirs: pd.Series) -> None:
-    for name in ("suite", "task", "version", "data"):
+    for name in ("suite", "task", "version", "data", "metric"):
         if ours[name] != theirs[name]:
             raise UserError(
                 f"{name} is {ours[name]} and {theirs[name]}. "
@@ -215,19 +225,23 @@ def _over_seeds(
     return variances
 
 
-def _outcomes(arm: pd.DataFrame, split: str, read: ReadOutcomes) -> dict[str, Counts]:
+def _outcomes(
+    arm: pd.DataFrame, split: str, read: ReadOutcomes, metric: Counting
+) -> dict[str, Counts]:
     """The outcomes of each run by its name."""
+    types = summed_types(metric)
     return {
-        str(paths.record.with_suffix("")): of_split(read(paths), split)
+        str(paths.record.with_suffix("")): of_split(read(paths), split, types)
         for paths in arm.paths
     }
 
 
-def scoring(task: str) -> Counting:
-    """How a score of a task follows from the outcomes of its items. Raises UserError if
-    it is not installed.
+def scoring(task: str, main: str) -> Counting:
+    """How the main score of this name follows from the outcomes of a task's items.
+
+    Raises UserError if the task is not installed.
     """
-    metric = metric_of(task)
+    metric: Counting | None = metric_of(task, main)
     if metric is None:
         raise UserError(f"{task}: {UNCHECKED}")
     return metric
@@ -262,8 +276,17 @@ def difference_of(
     variances = [variance for variance in seeds if variance is not None]
     if len(variances) < len(seeds):
         raise UserError("a single seed")
-    counts = [np.stack([columns(metric, run) for run in arm.values()]) for arm in arms]
-    score = main_figure(metric)
+    names = summed_names(metric, [*ours.values(), *theirs.values()])
+    runs = len(ours) + len(theirs)
+    if items * len(names) * runs > MOST_NUMBERS:
+        raise UserError(
+            f"{metric.main} of {items:,} items, {runs} runs and {len(names)} counts: "
+            "a test takes too much memory. Compare fewer items or labels."
+        )
+    counts = []
+    for arm in arms:
+        counts.append(np.stack([columns(metric, run, names) for run in arm.values()]))
+    score = main_figure(metric, names)
     return difference(counts[0], counts[1], score, variances, clusters, paired=paired)
 
 
@@ -273,7 +296,7 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
     """
     (name, outcomes), (first_name, expected) = run, first
     count = len(next(iter(expected.values())))
-    same = outcomes.keys() == expected.keys() and all(
+    same = _not_types(outcomes) == _not_types(expected) and all(
         len(values) == count for values in outcomes.values()
     )
     if same and CLUSTER in expected:
@@ -283,6 +306,11 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
             f"{name}: its outcomes are of other items than the outcomes of "
             f"{first_name}. Run both again with overwrite=true."
         )
+
+
+def _not_types(outcomes: Counts) -> set[str]:
+    """The names of outcomes but those of types, of which a run may find others."""
+    return {name for name in outcomes if not name.startswith(TYPE)}
 
 
 def ranks(comparisons: pd.DataFrame) -> pd.DataFrame:
