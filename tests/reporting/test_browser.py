@@ -5,9 +5,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from elmo_bench.cli import report
-from tests.reporting.ledgers import add, fill
-
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 180_000  # milliseconds; the machine may have much else to do
 MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"
@@ -52,13 +49,8 @@ def page(browser, site):
 
 
 @pytest.fixture
-def small_page(browser, tmp_path):
-    """Of a ledger with the sections encoders, regularisation, speed and all runs."""
-    ledger = tmp_path / "runs"
-    fill(ledger, "ner snli", "glove elmo")
-    add(ledger, "ner", "elmo", 0, penalty=1.0)
-    assert report.main(["--ledger", str(ledger), "--out", str(tmp_path)]) == 0
-    with opened(browser, tmp_path) as page:
+def small_page(browser, small_site):
+    with opened(browser, small_site) as page:
         yield page
 
 

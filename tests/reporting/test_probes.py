@@ -57,6 +57,7 @@ def test_every_layer_of_every_probe_and_encoder(ledger):
         assert [row["dev gain over layer 0"] == "" for row in rows] == [row["variant"].endswith(" 0") for row in rows]
 
 
+@pytest.mark.slow
 def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger):
     tasks = {}
     for name, section in sections_of(board_of(ledger)).items():
