@@ -7,7 +7,7 @@ pandas keeps new texts in its memory, and takes each out of it again.
 """
 
 from collections import namedtuple
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -59,7 +59,7 @@ def with_plain_texts(frame: "pd.DataFrame") -> "pd.DataFrame":
     return with_types(frame, dict.fromkeys(texts, object))
 
 
-def with_types(frame: "pd.DataFrame", types: Mapping[Hashable, type]) -> "pd.DataFrame":
+def with_types(frame: "pd.DataFrame", types: Mapping[Any, type]) -> "pd.DataFrame":
     """The frame, in which these columns have these types.
 
     Columns of one type become one block. `DataFrame.astype` copies each of the others
