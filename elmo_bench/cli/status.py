@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from elmo_bench.base.collection import no_collection
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
@@ -29,6 +30,11 @@ def main(arguments: list[str]) -> int:
     """
     arguments_given = _parse(arguments)
     options = _options(arguments_given)
+    with no_collection():
+        return _status(arguments_given, options)
+
+
+def _status(arguments_given: argparse.Namespace, options: Sequence[str]) -> int:
     planned = plan(options)
     ledger = LedgerState(planned.ledger)
     states = ledger.states(planned.runs)
