@@ -8,7 +8,7 @@ from elmo_bench.base.collection import no_collection
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted, print_problems
 from elmo_bench.cli import parser
-from elmo_bench.ledger import Ledger, check_exists, read_all
+from elmo_bench.ledger import Keep, Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
 from elmo_bench.reporting import receipts
 from elmo_bench.reporting.endings import report_folder
@@ -59,16 +59,19 @@ def _make(
     Returns the SHA-256 of the files by path, and the lines that were printed: one for
     each file that was skipped; and all others.
     """
+    from elmo_bench.reporting.comparisons import CachedOutcomes
     from elmo_bench.reporting.frame import runs
     from elmo_bench.reporting.leaderboard import leaderboard
     from elmo_bench.reporting.remarks import left_out, remarks
 
-    read = _read(options.ledger, options.suite)
+    outcomes = CachedOutcomes()
+    read = _read(options.ledger, options.suite, outcomes.keep)
     costs, problems = read_costs(cost_folder)
     frame = runs(options.ledger, read.records)
     lines = [*left_out(frame), *remarks(frame)]
     print_problems("report", lines)
-    board = leaderboard(frame, command=_command(options), costs=costs)
+    command = _command(options)
+    board = leaderboard(frame, command=command, costs=costs, read=outcomes)
     findings = _findings(options, board)
     untrue: list[str] = []
     for of_suite in findings.values():
@@ -161,9 +164,12 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _read(ledger: Path, suites: list[str] | None) -> Ledger:
-    """The records of these suites, after a line on stderr for each skipped file."""
-    read = read_all(ledger, metrics=metric_of)
+def _read(ledger: Path, suites: list[str] | None, keep: Keep) -> Ledger:
+    """The records of these suites, after a line on stderr for each skipped file.
+
+    keep: gets their outcomes.
+    """
+    read = read_all(ledger, metrics=metric_of, keep=keep)
     print_problems("report", read.problems)
     present = {record.spec.suite for record in read.records}
     if not present and any(ledger.iterdir()):

@@ -21,6 +21,7 @@ from elmo_bench.ledger.outcomes import (
     of_split,
     slices_of,
     types_of,
+    without_types,
 )
 from elmo_bench.ledger.paths import RunPaths, check_exists, list_runs
 from elmo_bench.ledger.record import (
@@ -37,6 +38,7 @@ from elmo_bench.ledger.record import (
     settings_key,
 )
 from elmo_bench.ledger.store import (
+    Keep,
     Ledger,
     Metrics,
     holders_of,

@@ -105,6 +105,15 @@ def types_of(stored: Arrays, split: str) -> dict[str, dict[str, int]]:
     return types
 
 
+def without_types(stored: Arrays) -> dict[str, np.ndarray]:
+    """All but the counts by type, which are most of the bytes."""
+    others = {}
+    for name, values in stored.items():
+        if name.removeprefix(_DEV) not in (_NAMES, _ROWS, _KIND, _COUNTS):
+            others[name] = values
+    return others
+
+
 def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
     """{slice: outcomes} of the parts of dev or test, each slice before its complement.
 

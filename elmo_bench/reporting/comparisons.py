@@ -27,7 +27,13 @@ import pandas as pd
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import Counting, Counts, columns, main_figure
-from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
+from elmo_bench.ledger import (
+    CLUSTER,
+    RunPaths,
+    of_split,
+    read_outcomes,
+    without_types,
+)
 from elmo_bench.reporting.families import judged_together
 from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
 from elmo_bench.reporting.rows import with_plain_texts
@@ -79,22 +85,36 @@ class Comparison(NamedTuple):
     their_scores: tuple[float, ...]
 
 
-def cached_outcomes() -> ReadOutcomes:
-    """`read_outcomes` that remembers what it read last, up to MAX_CACHED bytes."""
-    known: dict[RunPaths, dict[str, np.ndarray]] = {}
-    sizes: dict[RunPaths, int] = {}
+class CachedOutcomes:
+    """`read_outcomes` that remembers what it read last, up to MAX_CACHED bytes.
 
-    def read(run: RunPaths) -> dict[str, np.ndarray]:
-        if run not in known:
-            outcomes = read_outcomes(run)
-            sizes[run] = sum(values.nbytes for values in outcomes.values())
-            while known and sum(sizes.values()) > MAX_CACHED:
-                oldest = next(iter(known))
-                del known[oldest], sizes[oldest]
-            known[run] = outcomes
-        return known[run]
+    Without the counts by type, which no test and no slice reads.
+    """
 
-    return read
+    def __init__(self) -> None:
+        self._known: dict[RunPaths, dict[str, np.ndarray]] = {}
+        self._sizes: dict[RunPaths, int] = {}
+        self._bytes = 0
+
+    def __call__(self, run: RunPaths) -> dict[str, np.ndarray]:
+        if run not in self._known:
+            self.keep(run, read_outcomes(run))
+        return self._known[run]
+
+    def keep(self, run: RunPaths, outcomes: Mapping[str, np.ndarray]) -> None:
+        """Remember the outcomes of a run, which have been read."""
+        needed = without_types(outcomes)
+        size = sum(values.nbytes for values in needed.values())
+        self._forget(run)
+        while self._known and self._bytes + size > MAX_CACHED:
+            self._forget(next(iter(self._known)))
+        self._known[run] = needed
+        self._sizes[run] = size
+        self._bytes += size
+
+    def _forget(self, run: RunPaths) -> None:
+        self._known.pop(run, None)
+        self._bytes -= self._sizes.pop(run, 0)
 
 
 def compare(
@@ -120,7 +140,7 @@ def compare(
         if column not in table:
             table[column] = value
     by_hash = dict(iter(runs.sort_values("seed").groupby("hash")))
-    read = read or cached_outcomes()
+    read = read or CachedOutcomes()
     compared: dict[tuple[str, str, str], Comparison] = {}
     for ours, theirs, split_ in zip(table.ours, table.theirs, table.split, strict=True):
         if (ours, theirs, split_) not in compared:

@@ -88,10 +88,12 @@ def compose(
         raise UserError(f"{name}: {first_line(error)}") from None
 
 
+@cache
 def choice_yaml(group: str, choice: str) -> dict[str, Any]:
     """What a choice puts into the config, as plain data, interpolations unresolved.
 
-    With what it extends, and without what it overrides. Raises UserError.
+    With what it extends, and without what it overrides. Callers do not change it.
+    Raises UserError.
     """
     content, _ = _choice(group, choice, CONF)
     return OmegaConf.to_container(content)  # type: ignore[return-value]
