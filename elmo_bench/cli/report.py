@@ -59,9 +59,9 @@ def _make(
     Returns the SHA-256 of the files by path, and the lines that were printed: one for
     each file that was skipped; and all others.
     """
-    from elmo_bench.reporting.comparisons import CachedOutcomes
     from elmo_bench.reporting.frame import runs
     from elmo_bench.reporting.leaderboard import leaderboard
+    from elmo_bench.reporting.outcomes import CachedOutcomes
     from elmo_bench.reporting.remarks import left_out, remarks
 
     outcomes = CachedOutcomes()

@@ -10,16 +10,12 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting.all_runs import RUNS, all_runs, spent
-from elmo_bench.reporting.comparisons import (
-    CachedOutcomes,
-    ReadOutcomes,
-    compare,
-    ranks,
-)
+from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.figures import Drawing, figures_of
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
 from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.outcomes import CachedOutcomes, ReadOutcomes
 from elmo_bench.reporting.overview import (
     compared,
     encoders,

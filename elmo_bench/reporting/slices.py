@@ -4,6 +4,7 @@ the outcomes of its records.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -13,10 +14,11 @@ import pandas as pd
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import Counting, Counts, columns, main_figure, units_of
 from elmo_bench.ledger import of_split, read_outcomes, slices_of
-from elmo_bench.reporting.comparisons import ReadOutcomes, difference_of, scoring
+from elmo_bench.reporting.comparisons import difference_of, scoring
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
 from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.outcomes import ReadOutcomes
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import over_seeds, summarise
@@ -112,9 +114,11 @@ def _sliced(
     read.
     """
     sliced = []
+    metrics = cache(scoring)
+    runs = runs[["hash", "seed", "paths"]]
     for system in rows_of(group):
         try:
-            metric = scoring(system.task)
+            metric = metrics(system.task)
             of_system = runs[runs.hash == system.hash].sort_values("seed")
             by_slice = _slices(
                 [read(paths) for paths in of_system.paths], list(of_system.seed), metric

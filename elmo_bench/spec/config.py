@@ -89,6 +89,15 @@ def compose(
 
 
 @cache
+def config_of(options: tuple[str, ...]) -> DictConfig:
+    """The config of a default run, which many runs have in common.
+
+    Callers do not change it. Raises UserError, as `compose`.
+    """
+    return compose("config", options)
+
+
+@cache
 def choice_yaml(group: str, choice: str) -> dict[str, Any]:
     """What a choice puts into the config, as plain data, interpolations unresolved.
 
