@@ -104,8 +104,8 @@ class Sources:
     def _findings(self) -> list[Path]:
         if self.findings is None:
             return []
-        claims = self.findings.glob("findings_*.py")
-        return sorted([*claims, *self.findings.glob("FINDINGS-*.md")])
+        code = self.findings.glob("*.py")  # claims, and what they may import
+        return sorted([*code, *self.findings.glob("FINDINGS-*.md")])
 
     def _cards(self) -> list[str]:
         """The cards of weights to which a page in this folder has links."""
