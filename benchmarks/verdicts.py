@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elmo_bench.base.metric import columns, main_figure
+from elmo_bench.base.metric import ITEMS, columns, main_figure
 from elmo_bench.reporting.significance import difference, over_seeds
 from elmo_bench.text.figures import LabelAccuracy
 
 ACCURACY = LabelAccuracy()
+NAMES = ("correct", ITEMS)
 
 
 class World(NamedTuple):
@@ -48,10 +49,10 @@ def trial(world: World, rng: np.random.Generator, *, seeds: int, better: float) 
     shift = rng.normal(0, 1, (2, seeds, 1)) * np.array(world.seeds)[:, None, None] / 100
     shift[0] += better / 100
     correct = (rng.random((2, seeds, world.items)) < chance[:, None] + shift).astype(float)
-    ours, theirs = (np.stack([columns(ACCURACY, {"correct": run}) for run in arm]) for arm in correct)
+    ours, theirs = (np.stack([columns(ACCURACY, {"correct": run}, NAMES) for run in arm]) for arm in correct)
     one, other = (over_seeds((100 * arm.mean(axis=1)).tolist()) for arm in correct)
     assert one and other
-    return difference(ours, theirs, main_figure(ACCURACY), (one, other), number).p
+    return difference(ours, theirs, main_figure(ACCURACY, NAMES), (one, other), number).p
 
 
 def rate(world: World, *, seeds: int, better: float, trials: int) -> float:

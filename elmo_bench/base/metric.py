@@ -7,7 +7,7 @@ three by the same functions of the task's metric. Counts and sums have a name ea
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 
+MACRO_F1 = "macro_f1"
 FINE = 1_000_000  # outcomes are whole numbers, so a fraction is stored in millionths
 FRACTION = "_num"  # ends the names of counts that are fractions
 ITEMS = "items"
@@ -113,34 +114,69 @@ def sums_of(metric: Counting, counts: Counts) -> dict[str, Any]:
     return {name: _total(values) for name, values in (every | types).items()}
 
 
-def columns(metric: Counting, counts: Counts) -> np.ndarray:
-    """What paired tests sum over items: float64 [items, K]. Raises UserError if a count
-    is missing.
+def summed_types(metric: Counting) -> tuple[str, ...]:
+    """The counts that the main figure sums for each type, such as `gold` for each
+    label; none for most metrics.
+    """
+    counts: tuple[str, ...] = getattr(metric, "summed_types", ())
+    return counts
+
+
+def summed_names(metric: Counting, counts: Iterable[Counts]) -> tuple[str, ...]:
+    """The counts that the main figure follows from, `items` last.
+
+    Those of `summed`, and those of each type that any of these runs has.
+    """
+    types = set()
+    of_types = summed_types(metric)
+    if of_types:
+        for run in counts:
+            types |= {split_type(name)[0] for name in run if name.startswith(TYPE)}
+    names = [*metric.summed]
+    for kind in sorted(types):
+        names += [f"{TYPE}{kind}.{count}" for count in of_types]
+    return *names, ITEMS
+
+
+def columns(metric: Counting, counts: Counts, names: Sequence[str]) -> np.ndarray:
+    """What paired tests sum over items: float64 [items, K].
+
+    names: the K counts of `summed_names`; a type that the counts lack has 0. Raises
+    UserError if another count is missing.
     """
     # Counts by type are many, and widening all of them takes a gigabyte.
     needed = {
         name: values
         for name, values in counts.items()
-        if not name.startswith(TYPE) or name in metric.summed
+        if not name.startswith(TYPE) or name in names
     }
     every = _per_item(metric, needed)
-    return np.stack(
-        [_present(every, name) for name in (*metric.summed, ITEMS)], axis=1
-    ).astype(np.float64)
+    for name in names:
+        if name.startswith(TYPE) and name not in every:
+            every[name] = np.zeros_like(every[ITEMS])
+    return np.stack([_present(every, name) for name in names], axis=1).astype(
+        np.float64
+    )
 
 
-def main_figure(metric: Counting) -> Callable[[np.ndarray], np.ndarray]:
-    """The function from sums of `columns` [..., K] to the main figure [...]."""
+def main_figure(
+    metric: Counting, names: Sequence[str]
+) -> Callable[[np.ndarray], np.ndarray]:
+    """The function from sums of `columns` [..., K] to the main figure [...].
+
+    names: of the columns.
+    """
 
     def main(sums: np.ndarray) -> np.ndarray:
-        return _figures(metric, _by_name(metric, sums))[metric.main]
+        return _figures(metric, _by_name(names, sums))[metric.main]
 
     return main
 
 
 def units_of(metric: Counting, counts: Counts) -> float:
     """How many decisions or gold units the counts are of."""
-    sums = _by_name(metric, columns(metric, counts).sum(axis=0))
+    names = (*metric.summed, ITEMS)
+    sums = _by_name(names, columns(metric, counts, names).sum(axis=0))
     units = getattr(metric, "units", None)
     return float(units(sums) if units else sums[ITEMS])
 
@@ -174,6 +210,8 @@ def measure(main: str, overall: Mapping[str, float]) -> str:
     """What a main score is called: `accuracy` for an F1 whose spans are all single
     tokens, such as of plain tags.
     """
+    if main == MACRO_F1:
+        return "macro-F1"
     plain = overall.get("tokens", -1) == overall.get("gold") == overall.get("guessed")
     return "accuracy" if main == "f1" and plain else main
 
@@ -210,11 +248,10 @@ def _figures(metric: Counting, sums: Sums) -> dict[str, Any]:
         raise _missing(error) from None
 
 
-def _by_name(metric: Counting, sums: np.ndarray) -> Sums:
+def _by_name(names: Sequence[str], sums: np.ndarray) -> Sums:
     """Sums of `columns`; all other counts are 0 there, so that figures that need them
     are 0 too, and unused.
     """
-    names = (*metric.summed, ITEMS)
     return defaultdict(float, zip(names, np.moveaxis(sums, -1, 0), strict=True))
 
 

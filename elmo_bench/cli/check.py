@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError, plain
@@ -17,7 +16,7 @@ from elmo_bench.cli.inputs import record_in
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES
 from elmo_bench.spec.describe import command_of, label_of
-from elmo_bench.spec.names import metric_of, task_class
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, changes_of
 
 # Beginnings of the lines.
@@ -205,8 +204,8 @@ def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:
     predictions = _kept_predictions(paths)
     if predictions is None:
         return f"{OK}no predictions on test were kept"
-    metric: Any = task_class(record.spec.task, "metric")()
     main_score = record.metric
+    metric = metric_of(record.spec.task, main_score)
     if main_score != metric.main:
         return f"{WRONG}the main score is {main_score}; here the task has {metric.main}"
     files = [predictions] if gold is None else [gold, predictions]

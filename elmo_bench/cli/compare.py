@@ -304,13 +304,16 @@ def _print_notes(
 
 def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
     """Print the scores by label, of data of the user's own."""
+    has_several = chosen.basis.nunique() > 1
     for _, group in chosen.groupby("basis", sort=False):
         if not reads_own_data(group.task.iloc[0]):
             continue
         table = by_label(frame, group)
         if table is not None:
             more = f"; {table.left_out} rarer labels left out" if table.left_out else ""
-            print(f"\n{table.measure} of each label on test, mean over seeds{more}:\n")
+            name = f"{group.task_name.iloc[0]}: " if has_several else ""
+            heading = f"{name}{table.measure} of each label on test, mean over seeds"
+            print(f"\n{heading}{more}:\n")
             print(fitted(table.header, table.body))
 
 

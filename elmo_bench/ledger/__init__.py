@@ -21,7 +21,6 @@ from elmo_bench.ledger.outcomes import (
     of_split,
     slices_of,
     types_of,
-    without_types,
 )
 from elmo_bench.ledger.paths import RunPaths, check_exists, list_runs
 from elmo_bench.ledger.record import (

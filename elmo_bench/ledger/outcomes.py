@@ -15,30 +15,30 @@ knows of the items. One file has dev and test; the names on dev begin with `dev.
   `vector.correct`: over all others, only if that is not the rest of `correct`, as it is
   not for chains.
 - other names: marks of the examples, such as `is_verb`.
-- `types.names`: of the types and of what is counted, JSON in UTF-8:
-  `[["LOC", "PER"], ["correct", "gold"]]`.
-- `types.rows`: how many types each item has; `types.type`: for each of these which one;
-  `types.counts`: and every count of it in a row. A type that an item counts nothing of
-  is not among them.
+- `types.…`: the counts by type, see `by_type.py`.
 
 The units of a slice are described in `runner/evaluate.py`.
 """
 
 import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.json import parse_json
 from elmo_bench.base.metric import TYPE, Counting, decoded, scores_from, sums_of
 from elmo_bench.base.reading import reader
 from elmo_bench.ledger.archives import check_whole
+from elmo_bench.ledger.by_type import (
+    NOT_OF_ITEMS,
+    check_table,
+    items_by_type,
+    sums_by_type,
+    table_of,
+)
 from elmo_bench.ledger.record import SCORED, Scores, SplitScores
 
-MOST_COUNTS = 10**6  # of all types
 MOST_ITEMS = 10**6  # of a split: a run checks it before it trains
 # Percentage points between a score and its outcomes; fractions are stored in
 # millionths.
@@ -47,13 +47,6 @@ AGREES = 1e-4
 CLUSTER = "cluster"  # the outcome that says which items were drawn together
 # Slices of a split, each with its complement.
 PAIRS = {"unseen": "seen", "novector": "vector"}
-# The table of the types, whose names begin with `types.`.
-_NAMES = "types.names"
-_ROWS = "types.rows"
-_KIND = "types.type"
-_COUNTS = "types.counts"
-# Arrays that do not have a number for each item.
-_OF_TYPES = (_NAMES, _KIND, _COUNTS)
 _DEV = "dev."  # begins the names of outcomes on dev; outcomes on test have no prefix
 
 Arrays = Mapping[str, np.ndarray]
@@ -69,18 +62,21 @@ def joined(outcomes: Mapping[str, Arrays]) -> dict[str, np.ndarray]:
             group = types if name.startswith(TYPE) else stored
             group[name] = values
         if types:
-            stored |= _table(types)
+            stored |= table_of(types)
         for name, values in stored.items():
             together[prefix + name] = values
     return together
 
 
-def of_split(stored: Arrays, split: str) -> dict[str, np.ndarray]:
-    """What is known of each item of dev or test, without types and slices.
+def of_split(
+    stored: Arrays, split: str, types: Collection[str] = ()
+) -> dict[str, np.ndarray]:
+    """What is known of each item of dev or test, without slices.
 
-    Raises UserError if there is nothing.
+    types: the counts that it also has of each type, `type:NAME.COUNT`. Raises UserError
+    if there is nothing.
     """
-    return decoded(_plain(stored, split))
+    return decoded(_plain(stored, split) | items_by_type(_whole(stored, split), types))
 
 
 def types_of(stored: Arrays, split: str) -> dict[str, dict[str, int]]:
@@ -88,46 +84,26 @@ def types_of(stored: Arrays, split: str) -> dict[str, dict[str, int]]:
 
     Empty if the metric has no types.
     """
-    whole = _whole(stored, split)
-    if _NAMES not in whole:
-        return {}
-    names, counts = _names(whole)
-    table = whole[_COUNTS].reshape(-1, len(counts))
-    kinds = whole[_KIND].astype(np.int64)
-    sums = np.zeros((len(names), len(counts)), np.int64)
-    for number in range(len(counts)):
-        # Many times faster than np.add.at, and exact below 2**53.
-        column = np.bincount(kinds, table[:, number], minlength=len(names))
-        sums[:, number] = column
-    types = {}
-    for name, row in zip(names, sums.tolist(), strict=True):
-        types[name] = decoded(dict(zip(counts, row, strict=True)))
-    return types
+    return sums_by_type(_whole(stored, split))
 
 
-def without_types(stored: Arrays) -> dict[str, np.ndarray]:
-    """All but the counts by type, which are most of the bytes."""
-    others = {}
-    for name, values in stored.items():
-        if name.removeprefix(_DEV) not in (_NAMES, _ROWS, _KIND, _COUNTS):
-            others[name] = values
-    return others
-
-
-def slices_of(stored: Arrays, split: str) -> dict[str, dict[str, np.ndarray]]:
+def slices_of(
+    stored: Arrays, split: str, types: Collection[str] = ()
+) -> dict[str, dict[str, np.ndarray]]:
     """{slice: outcomes} of the parts of dev or test, each slice before its complement.
 
     An item without a unit of a slice is left out if the items are the units, and counts
-    nothing otherwise.
+    nothing otherwise. types: as in `of_split`, where the items are the units.
     """
     plain = _plain(stored, split)
+    of_types = items_by_type(_whole(stored, split), types)
     units = _units(stored, split)
     slices: dict[str, dict[str, np.ndarray]] = {}
     for name, other in PAIRS.items():
         if name in plain:
             has_unit = plain[name].astype(bool)
-            slices[name] = _where(plain, has_unit)
-            slices[other] = _where(plain, ~has_unit)
+            slices[name] = _where(plain | of_types, has_unit)
+            slices[other] = _where(plain | of_types, ~has_unit)
         elif name in units:
             slices[name] = dict(units[name])
             slices[other] = units.get(other) or _rest(plain, units[name])
@@ -179,38 +155,14 @@ def check_stored(stored: Arrays) -> None:
     """
     for split in SCORED:
         whole = _whole(stored, split)
-        of_items = whole.keys() - {*_OF_TYPES}
+        of_items = whole.keys() - {*NOT_OF_ITEMS}
         lengths = {len(whole[name]) for name in of_items}
         if len(lengths) > 1:
             raise ValueError("arrays of different lengths")
         if max(lengths, default=0) > MOST_ITEMS:
             raise ValueError(f"more than {MOST_ITEMS:,} items")
-        if _NAMES in whole:
-            _check_table(whole)
+        check_table(whole)
         _check_slices(whole)
-
-
-def _check_table(whole: Arrays) -> None:
-    """Raise ValueError unless the table of types is one of its items."""
-    names, counts = _names(whole)
-    if not 0 < len(names) * len(counts) <= MOST_COUNTS:
-        raise ValueError(
-            f"counts by type: {len(names):,} types of {len(counts):,} counts"
-        )
-    rows, kinds = whole[_ROWS], whole[_KIND]
-    # Each number is small before they are summed: a sum must not overflow.
-    has_right_rows = _is_within(rows, len(kinds)) and rows.sum() == len(kinds)
-    if not has_right_rows or len(whole[_COUNTS]) != len(kinds) * len(counts):
-        raise ValueError("the counts by type are of different lengths")
-    if not _is_within(kinds, len(names) - 1):
-        raise ValueError(f"a type that is not one of {len(names)}")
-
-
-def _is_within(numbers: np.ndarray, most: int) -> bool:
-    """Whether all numbers are from 0 to `most`."""
-    if not numbers.size:
-        return True
-    return bool(numbers.min() >= 0 and numbers.max() <= most)
 
 
 def _check_slices(whole: Arrays) -> None:
@@ -294,49 +246,3 @@ def _plain(stored: Arrays, split: str) -> dict[str, np.ndarray]:
     if not plain:
         raise UserError(f"no outcomes on {split} were kept")
     return plain
-
-
-def _names(whole: Arrays) -> tuple[list[str], list[str]]:
-    """The names of the types and of their counts. Raises ValueError."""
-    try:
-        names, counts = parse_json(whole[_NAMES].tobytes(), _NAMES)
-    except UserError as error:  # whoever reads the file names it
-        raise ValueError(str(error)) from None
-    if not all(isinstance(name, str) for name in (*names, *counts)):
-        raise ValueError(f"{_NAMES} are not texts")
-    return names, counts
-
-
-def _table(types: Arrays) -> dict[str, np.ndarray]:
-    """Counts by item, `type:NAME.COUNT`, as the rows of a table.
-
-    A row is of one item and type, in this order. Memory goes with the rows.
-    """
-    by_type: dict[str, dict[str, np.ndarray]] = {}
-    for name, values in types.items():
-        kind, _, count = name.removeprefix(TYPE).rpartition(".")
-        by_type.setdefault(kind, {})[count] = np.asarray(values)
-    kinds = sorted(by_type)
-    counts: dict[str, None] = {}  # in the order in which they occur
-    for of_kind in by_type.values():
-        counts |= dict.fromkeys(of_kind)
-    number_of_items = len(next(iter(types.values())))
-    nothing = np.zeros(number_of_items, np.int64)
-    items = []
-    numbers = []
-    rows = []
-    for number, kind in enumerate(kinds):
-        columns = [by_type[kind].get(count, nothing) for count in counts]
-        present = np.logical_or.reduce([column != 0 for column in columns]).nonzero()[0]
-        items.append(present)
-        numbers.append(np.full(len(present), number))
-        rows.append(np.stack([column[present] for column in columns], axis=1))
-    order = np.argsort(np.concatenate(items), kind="stable")
-    table = np.concatenate(rows)[order].astype(np.int64)
-    names = json.dumps([kinds, list(counts)]).encode()
-    return {
-        _NAMES: np.frombuffer(names, np.uint8),
-        _ROWS: np.bincount(np.concatenate(items), minlength=number_of_items),
-        _KIND: np.concatenate(numbers)[order],
-        _COUNTS: table.ravel(),
-    }

@@ -35,8 +35,9 @@ from elmo_bench.ledger.record import (
 MAX_RECORD_BYTES = 2**24
 AGAIN = "Run again with overwrite=true."
 
-# By task; None if it is not installed (`spec.names.metric_of`).
-Metrics = Callable[[str], Counting | None]
+# By task and name of the main score; None if the task is not installed
+# (`spec.names.metric_of`).
+Metrics = Callable[[str, str], Counting | None]
 # Is given the outcomes of a run.
 Keep = Callable[[RunPaths, Mapping[str, np.ndarray]], None]
 
@@ -216,7 +217,9 @@ def read_record_at(
         right = RunPaths.of(run.ledger, record)
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
     try:
-        metric = metrics(run.task) if metrics is not None else None
+        metric = None
+        if metrics is not None:
+            metric = metrics(run.task, record.metric)
         outcomes = None if metric is None else check_scores(record, run, metric)
         if copies is not None:
             copies.check(record)

@@ -10,6 +10,7 @@ from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
+from elmo_bench.spec.task_files import floor_of
 
 Next = tuple[list[str], str]  # a command, and what it is for
 
@@ -28,8 +29,17 @@ def after_sweep(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
     yield ["report", *where], "tables and a page from all runs that are done"
     own = [record for record in records if reads_own_data(record.spec.task)]
     if own and len({record.spec.suite for record in own}) == 1:
-        best = RunPaths.of(ledger, best_on_dev(own)).record
-        yield ["predict", str(best), "NEW.csv", "OUT.csv"], "the best on dev, in use"
+        best = best_on_dev(own)
+        yield _predict(ledger, best), "the best on dev, in use"
+        floors = [run for run in own if run.spec.encoder == floor_of(run.spec.task)]
+        if floors and best.hash not in {floor.hash for floor in floors}:
+            why = "the floor, if the answer above is to use it"
+            yield _predict(ledger, best_on_dev(floors)), why
+
+
+def _predict(ledger: Path, record: Record) -> list[str]:
+    path = RunPaths.of(ledger, record).record
+    return ["predict", str(path), "NEW.csv", "OUT.csv"]
 
 
 def best_on_dev(records: Sequence[Record]) -> Record:

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import pandas as pd
 
+from elmo_bench.base.metric import MACRO_F1
 from elmo_bench.reporting.formats import (
     gain_formats,
     number,
@@ -37,12 +38,13 @@ def all_runs(
     paper = None if first.fraction else Experiment.load(MAIN).paper.get(first.task)
     keys = ["" if spec.changes else spec.encoder for spec in table.spec]
     table, printed = paper_figures(table, paper, keys)
+    macro = [] if first.metric == MACRO_F1 else [spread("test macro-F1", "macro_f1")]
     formats = [
         words("run", "run_label"),
         score("dev", first.metric_name),
         score("test", first.metric_name),
         seeds(),
-        spread("test macro-F1", "macro_f1"),
+        *macro,
         *gain_formats(),
         number("trainable", "trainable", ","),
         number("minutes a run", "work_minutes", ".1f"),

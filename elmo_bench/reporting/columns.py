@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import nan
 from typing import Any, NamedTuple
 
-from elmo_bench.base.metric import measure
+from elmo_bench.base.metric import MACRO_F1, measure
 from elmo_bench.ledger import (
     Record,
     RunPaths,
@@ -111,7 +111,10 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
     data = str((spec.contents or {}).get("data", ""))[:12]
     labels = str(spec.settings.get(LABELS, ""))
     fraction = fraction_of(spec)
-    home = "/".join([spec.suite, spec.task, version, spec.size, data, labels])
+    parts = [spec.suite, spec.task, version, spec.size, data, labels]
+    if spec.metric is not None:
+        parts.append(spec.metric)
+    home = "/".join(parts)
     options = _spelled(fraction)
     return Run(
         suite=spec.suite,
@@ -157,7 +160,7 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         run_label="",
         variation=_spelled(variation_of(spec)),
         measure=measure(record.metric, test_scores),
-        macro_f1=test_scores.get("macro_f1", nan),
+        macro_f1=test_scores.get(MACRO_F1, nan),
         ship_mib=_ship_mib(record),
         text_ms=_text_ms(record),
         work_minutes=minutes_of(record),

@@ -97,7 +97,10 @@ def _differences(task: pd.DataFrame) -> dict[str, str]:
     is one of each.
     """
     homes = task.drop_duplicates("home").set_index("home")
-    several = [key for key in ("version", "size", "data") if homes[key].nunique() > 1]
+    several = []
+    for key in ("metric", "version", "size", "data"):  # the data last
+        if homes[key].nunique() > 1:
+            several.append(key)
     data_words = _data_in_words(task, homes)
     differences = {}
     for home, row in homes.iterrows():

@@ -28,7 +28,15 @@ import numpy as np
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import Counting, Counts, columns, main_figure
+from elmo_bench.base.metric import (
+    TYPE,
+    Counting,
+    Counts,
+    columns,
+    main_figure,
+    summed_names,
+    summed_types,
+)
 from elmo_bench.ledger import CLUSTER, of_split
 from elmo_bench.reporting.families import judged_together
 from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
@@ -48,8 +56,10 @@ MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
 # The columns of runs that a test reads: selecting from all columns takes longer.
 _OF_RUNS = [
     *("hash", "seed", "spec", "paths", "dev", "test", "converged", "checked"),
-    *("suite", "task", "version", "data", "basis", "drawn"),
+    *("suite", "task", "version", "data", "metric", "basis", "drawn"),
 ]
+# Of a test: counts of items, over all runs. A gibibyte, of which a test needs a few.
+MOST_NUMBERS = 2**27
 
 
 class Comparison(NamedTuple):
@@ -130,9 +140,9 @@ def _compare(
     theirs: Sequence[Any],
     split: str,
     read: ReadOutcomes,
-    metrics: Callable[[str], Counting],
+    metrics: Callable[[str, str], Counting],
 ) -> Comparison:
-    """Of two systems, each with the runs of one hash by seed. metrics: by task."""
+    """Of two systems, each with the runs of one hash by seed. metrics: `scoring`."""
     first, other = ours[0], theirs[0]
     paired = first.basis == other.basis and first.drawn
     common = {run.seed for run in ours} & {run.seed for run in theirs}
@@ -145,8 +155,8 @@ def _compare(
         _check_comparable(first, other)
         if paired and not common:
             raise UserError("no seed in common")
-        metric = metrics(first.task)
-        arms = [_outcomes(arm, split, read) for arm in (ours, theirs)]
+        metric = metrics(first.task, first.metric)
+        arms = [_outcomes(arm, split, read, metric) for arm in (ours, theirs)]
         if paired:
             pairs = zip(our_scores, their_scores, strict=True)
             seeds = [over_seeds([one - another for one, another in pairs])]
@@ -189,7 +199,7 @@ def _compare(
 
 
 def _check_comparable(ours: Any, theirs: Any) -> None:
-    for name in ("suite", "task", "version", "data"):
+    for name in ("suite", "task", "version", "data", "metric"):
         one, other = getattr(ours, name), getattr(theirs, name)
         if one != other:
             raise UserError(
@@ -209,20 +219,24 @@ def _over_seeds(arm: Sequence[Any], split: str) -> Variance | None:
     return over_seeds(_scores(arm, split))
 
 
-def _outcomes(arm: Sequence[Any], split: str, read: ReadOutcomes) -> dict[str, Counts]:
+def _outcomes(
+    arm: Sequence[Any], split: str, read: ReadOutcomes, metric: Counting
+) -> dict[str, Counts]:
     """The outcomes of each run by its name."""
+    types = summed_types(metric)
     outcomes: dict[str, Counts] = {}
     for run in arm:
         name = str(run.paths.record.with_suffix(""))
-        outcomes[name] = of_split(read(run.paths), split)
+        outcomes[name] = of_split(read(run.paths), split, types)
     return outcomes
 
 
-def scoring(task: str) -> Counting:
-    """How a score of a task follows from the outcomes of its items. Raises UserError if
-    it is not installed.
+def scoring(task: str, main: str) -> Counting:
+    """How the main score of this name follows from the outcomes of a task's items.
+
+    Raises UserError if the task is not installed.
     """
-    metric = metric_of(task)
+    metric: Counting | None = metric_of(task, main)
     if metric is None:
         raise UserError(f"{task}: {UNCHECKED}")
     return metric
@@ -257,8 +271,17 @@ def difference_of(
     variances = [variance for variance in seeds if variance is not None]
     if len(variances) < len(seeds):
         raise UserError("a single seed")
-    counts = [np.stack([columns(metric, run) for run in arm.values()]) for arm in arms]
-    score = main_figure(metric)
+    names = summed_names(metric, [*ours.values(), *theirs.values()])
+    runs = len(ours) + len(theirs)
+    if items * len(names) * runs > MOST_NUMBERS:
+        raise UserError(
+            f"{metric.main} of {items:,} items, {runs} runs and {len(names)} counts: "
+            "a test takes too much memory. Compare fewer items or labels."
+        )
+    counts = []
+    for arm in arms:
+        counts.append(np.stack([columns(metric, run, names) for run in arm.values()]))
+    score = main_figure(metric, names)
     return difference(counts[0], counts[1], score, variances, clusters, paired=paired)
 
 
@@ -268,7 +291,7 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
     """
     (name, outcomes), (first_name, expected) = run, first
     count = len(next(iter(expected.values())))
-    same = outcomes.keys() == expected.keys() and all(
+    same = _not_types(outcomes) == _not_types(expected) and all(
         len(values) == count for values in outcomes.values()
     )
     if same and CLUSTER in expected:
@@ -278,6 +301,11 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
             f"{name}: its outcomes are of other items than the outcomes of "
             f"{first_name}. Run both again with overwrite=true."
         )
+
+
+def _not_types(outcomes: Counts) -> set[str]:
+    """The names of outcomes but those of types, of which a run may find others."""
+    return {name for name in outcomes if not name.startswith(TYPE)}
 
 
 def ranks(comparisons: pd.DataFrame) -> pd.DataFrame:

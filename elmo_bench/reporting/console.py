@@ -12,6 +12,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base.metric import MACRO_F1
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.names import (
     DAGGER,
@@ -102,7 +103,8 @@ def _scores(rows: Sequence[Any], labels: Sequence[str]) -> str:
     lines: dict[str, dict[str, str]] = {}
     for row, label in zip(rows, labels, strict=True):
         figures: list[tuple[str, Any]] = [(row.measure, summary(row, "test"))]
-        if not any(map(isnan, row.macro_f1_scores)):
+        is_main = row.metric == MACRO_F1
+        if not is_main and not any(map(isnan, row.macro_f1_scores)):
             figures.append(("macro-F1", summarise(row.macro_f1_scores)))
         if not isnan(row.ship_mib):
             figures.append(("MiB to ship", short(row.ship_mib)))

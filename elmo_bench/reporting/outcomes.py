@@ -4,20 +4,17 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from elmo_bench.ledger import RunPaths, read_outcomes, without_types
+from elmo_bench.ledger import RunPaths, read_outcomes
 
 # Bytes of outcomes that stay in memory, as a system is compared with several others: a
-# record has 30 kB as a rule, and up to 64 MiB.
+# record has 100 kB as a rule, and up to 64 MiB.
 MAX_CACHED = 2**28
 
 ReadOutcomes = Callable[[RunPaths], dict[str, np.ndarray]]
 
 
 class CachedOutcomes:
-    """`read_outcomes` that remembers what it read last, up to MAX_CACHED bytes.
-
-    Without the counts by type, which no test and no slice reads.
-    """
+    """`read_outcomes` that remembers what it read last, up to MAX_CACHED bytes."""
 
     def __init__(self) -> None:
         self._known: dict[RunPaths, dict[str, np.ndarray]] = {}
@@ -31,12 +28,11 @@ class CachedOutcomes:
 
     def keep(self, run: RunPaths, outcomes: Mapping[str, np.ndarray]) -> None:
         """Remember the outcomes of a run, which have been read."""
-        needed = without_types(outcomes)
-        size = sum(values.nbytes for values in needed.values())
+        size = sum(values.nbytes for values in outcomes.values())
         self._forget(run)
         while self._known and self._bytes + size > MAX_CACHED:
             self._forget(next(iter(self._known)))
-        self._known[run] = needed
+        self._known[run] = dict(outcomes)
         self._sizes[run] = size
         self._bytes += size
 

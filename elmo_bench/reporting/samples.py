@@ -17,7 +17,13 @@ import numpy as np
 import pandas as pd
 
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.metric import Counting, columns, main_figure
+from elmo_bench.base.metric import (
+    Counting,
+    columns,
+    main_figure,
+    summed_names,
+    summed_types,
+)
 from elmo_bench.base.refusals import make_folder
 from elmo_bench.ledger import of_split, read_outcomes
 from elmo_bench.reporting.results import VERSION, log_of
@@ -39,7 +45,7 @@ def write_datastore(runs: pd.DataFrame, systems: pd.DataFrame, folder: Path) -> 
         dataset, developer, model, _, identity = log["evaluation_id"].split("/")
         place = Path("data", dataset, developer, model)
         make_folder(folder / place)
-        metric = metric_of(run.task)
+        metric = metric_of(run.task, run.metric)
         if metric is not None:
             samples = place / f"{identity}_samples.jsonl"
             lines = [json.dumps(sample) + "\n" for sample in _samples(run, metric, log)]
@@ -62,7 +68,7 @@ def _write(path: Path, text: str) -> None:
 
 def _samples(run: Any, metric: Counting, log: Mapping[str, Any]) -> Iterator[Any]:
     """A sample for each test item of a run."""
-    counts = of_split(read_outcomes(run.paths), "test")
+    counts = of_split(read_outcomes(run.paths), "test", summed_types(metric))
     scores, right = item_scores(metric, counts)
     shared = {
         "schema_version": VERSION,
@@ -92,8 +98,9 @@ def item_scores(
     Where the units of a metric are no items, such as entities, an item without a unit
     is right, and has 100, if nothing was predicted.
     """
-    each = columns(metric, counts)  # items x counts, of which the last is of items
-    scores = np.asarray(main_figure(metric)(each), dtype=float)
+    names = summed_names(metric, [counts])
+    each = columns(metric, counts, names)  # items x counts, the last is of items
+    scores = np.asarray(main_figure(metric, names)(each), dtype=float)
     if hasattr(metric, "units"):
         has_units = each[:, :-1].any(axis=1)
         scores = np.where(has_units, scores, 100.0)

@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import Counting, Counts, columns, main_figure, units_of
+from elmo_bench.base.metric import (
+    Counting,
+    Counts,
+    columns,
+    main_figure,
+    summed_names,
+    summed_types,
+    units_of,
+)
 from elmo_bench.ledger import of_split, read_outcomes, slices_of
 from elmo_bench.reporting.comparisons import difference_of, scoring
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
@@ -118,7 +126,7 @@ def _sliced(
     runs = runs[["hash", "seed", "paths"]]
     for system in rows_of(group):
         try:
-            metric = metrics(system.task)
+            metric = metrics(system.task, system.metric)
             of_system = runs[runs.hash == system.hash].sort_values("seed")
             by_slice = _slices(
                 [read(paths) for paths in of_system.paths], list(of_system.seed), metric
@@ -139,15 +147,16 @@ def _slices(
     """The outcomes of runs on test, by slice with a gold unit and by seed; with WHOLE
     if there is one.
     """
+    types = summed_types(metric)
     by_slice: dict[str, dict[str, Counts]] = {}
     for outcomes, seed in zip(stored, seeds_, strict=True):
         parts = {
             name: part
-            for name, part in slices_of(outcomes, "test").items()
+            for name, part in slices_of(outcomes, "test", types).items()
             if units_of(metric, part)
         }
         if parts:
-            parts[WHOLE] = of_split(outcomes, "test")
+            parts[WHOLE] = of_split(outcomes, "test", types)
         for name, part in parts.items():
             by_slice.setdefault(name, {})[f"seed {seed}"] = part
     return by_slice
@@ -155,9 +164,10 @@ def _slices(
 
 def _scores(outcomes: Mapping[str, Counts], metric: Counting) -> list[float]:
     """The main score of each run."""
-    score = main_figure(metric)
+    names = summed_names(metric, outcomes.values())
+    score = main_figure(metric, names)
     return [
-        float(score(columns(metric, counts).sum(axis=0)))
+        float(score(columns(metric, counts, names).sum(axis=0)))
         for counts in outcomes.values()
     ]
 

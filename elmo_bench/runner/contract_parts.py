@@ -26,6 +26,7 @@ from elmo_bench.base.metric import (
     encoded,
     main_figure,
     scores_of,
+    summed_names,
     sums_of,
 )
 from elmo_bench.encoders import Encoder
@@ -112,8 +113,9 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
             f"Metric.counts has no {', '.join(missing)}, which Metric.summed names."
         )
     _check_main(metric, counts)
-    six = columns(metric, counts).sum(axis=0) * np.ones((2, 3, 1))
-    several = main_figure(metric)(six)
+    names = summed_names(metric, [counts])
+    six = columns(metric, counts, names).sum(axis=0) * np.ones((2, 3, 1))
+    several = main_figure(metric, names)(six)
     is_same = np.shape(several) == (2, 3)
     if not is_same or not np.allclose(several, main, rtol=0, atol=AGREES):
         raise UserError(
@@ -131,27 +133,27 @@ def check_metric(metric: Metric, examples: list[Any], predicted: list[Any]) -> s
 
 
 def _check_main(metric: Metric, counts: Mapping[str, np.ndarray]) -> None:
-    """Raise UserError unless the main figure can be had from the sums of
-    Metric.summed alone.
-
-    A mean over labels, such as macro-F1, cannot be, unless the counts of each label are
-    named there. Counts of types cannot: only their sums are read again for a paired
-    test.
+    """Raise UserError unless the main figure can be had from the sums of Metric.summed
+    and of Metric.summed_types: a mean over labels, such as macro-F1, needs the latter.
     """
     of_types = [name for name in metric.summed if name.startswith(TYPE)]
     if of_types:
         raise UserError(
-            f"Metric.summed has {of_types[0]}: counts of types are not kept item by "
-            "item. Count each under a name without a dot, too, as "
-            "text.figures.LabelMacroF1 does."
+            f"Metric.summed has {of_types[0]}: the types of other data have other "
+            "names. Name the count in `summed_types`, as text.figures.LabelMacroF1 "
+            "does: it stands for that of each type."
         )
+    names = summed_names(metric, [counts])
     try:
-        main_figure(metric)(columns(metric, counts).sum(axis=0))
+        main_figure(metric, names)(columns(metric, counts, names).sum(axis=0))
     except (KeyError, UserError):
         summed = ", ".join([*metric.summed, "items"])
         advice = "Name what it needs in `summed`"
         if any(name.startswith(TYPE) for name in counts):
-            advice += ", as text.figures.LabelMacroF1 does for a mean over labels"
+            advice += (
+                " and `summed_types`, as text.figures.LabelMacroF1 does for a mean "
+                "over labels"
+            )
         raise UserError(
             f"Metric.figures: {metric.main} does not follow from the sums of {summed}, "
             f"which `formula`={metric.formula} is about. {advice}, and give its "

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from omegaconf import DictConfig
 
 from elmo_bench.spec.run_spec import DRAWN
+from elmo_bench.spec.settings import METRIC
 from elmo_bench.spec.task_files import floor_of
 
 # The floor takes these options of a run, which say what it reads and where it is kept.
@@ -33,7 +34,7 @@ def floor_options(config: DictConfig, options: Sequence[str]) -> list[str] | Non
         if key == "seed":
             is_shared = is_drawn
         elif key.startswith("task"):
-            is_shared = key == "task" or key.startswith("task.data.")
+            is_shared = key in ("task", METRIC) or key.startswith("task.data.")
         else:
             is_shared = key.split(".")[0] in _SHARED or key == "trainer.threads"
         if is_shared:

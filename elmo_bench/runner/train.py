@@ -30,7 +30,7 @@ from elmo_bench.runner.heads import (
 )
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.spec.budget import epochs_of, readings
-from elmo_bench.spec.names import task_class
+from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNED_RATE
 from elmo_bench.training.callbacks import (
@@ -261,7 +261,8 @@ def _module(
     prepared: Prepared, training: Mapping[str, Any], about: About
 ) -> HeadTraining:
     """The head and its training. Raises UserError for numbers that a part refuses."""
-    metric = task_class(prepared.spec.task, "metric")()
+    spec = prepared.spec
+    metric = metric_of(spec.task, spec.metric)
     gold: Any = {}
     try:
         head = build_head(

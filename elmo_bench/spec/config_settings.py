@@ -65,6 +65,8 @@ def _task(task: Mapping[str, Any], size: str) -> dict[str, Any]:
         "characters": task.get("characters") or None,
         "training": training,
     }
+    if "metric" in task:
+        parts["metric"] = task["metric"]
     return dotted(parts, "task.")
 
 

@@ -7,7 +7,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choice_yaml, config_of
 from elmo_bench.spec.options import is_option, spelled
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import OWN, RATE, invented
+from elmo_bench.spec.settings import METRIC, OWN, RATE, invented
 
 # Options that come with their choice of `mix`. A run adds other new options with `+`.
 _OF_MIX = ("mix.layer", "mix.scalars")
@@ -35,7 +35,7 @@ def command_of(spec: RunSpec, seed: int) -> str:
     if setting:
         raise UserError(f"no run has {setting}")
     for key, value in spec.settings.items():
-        if key.removeprefix("data.") in OWN:
+        if key.removeprefix("data.") in OWN or key == METRIC:
             options.append(f"{key}={spelled(value)}")
     for key, change in spec.changes.items():
         if key == "head":

@@ -13,7 +13,6 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
-from elmo_bench.base.metric import Counting
 from elmo_bench.spec.task_files import FLOOR, STRONG
 
 MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
@@ -84,17 +83,21 @@ def _class(task: str, part: str, name: str, members: Sequence[str]) -> Any:
     return cls
 
 
-def metric_of(task: str) -> Counting | None:
-    """The metric of a task, by which its records are checked.
+def metric_of(task: str, main: str | None = None) -> Any:
+    """The metric of a task, by which its records are checked: a `contracts.Metric`.
 
-    None if the task is not installed. Raises UserError if the task is installed and
-    has no sound metric.
+    main: the name of its main figure (`task.metric`). The task's usual one if it has
+    none of this name. None if the task is not installed. Raises UserError if the task
+    is installed and has no sound metric.
     """
     installed = {path.parent.name for path in _files("tasks", "*/metric.py")}
     if task not in installed and task not in tasks():
         return None
-    metric: Counting = task_class(task, "metric")()
-    return metric
+    usual = task_class(task, "metric")
+    for other in getattr(usual, "others", ()):
+        if other.main == main:
+            return other()
+    return usual()
 
 
 def _check_task(task: str) -> None:

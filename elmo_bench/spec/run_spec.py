@@ -28,6 +28,7 @@ from elmo_bench.spec.options import nested, spelled
 from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.settings import (
     ABSENT,
+    METRIC,
     OWN,
     OWN_COLUMNS,
     check_run,
@@ -238,7 +239,7 @@ class RunSpec:
         Also in other versions of task, encoder and protocol.
         """
         names = [self.suite, self.task, self.encoder, self.size]
-        return canonical([*names, self.changes, self.columns])
+        return canonical([*names, self.metric, self.changes, self.columns])
 
     @cached_property
     def changes(self) -> dict[str, str]:
@@ -252,6 +253,11 @@ class RunSpec:
             stated = self.stated_changes
             return {key: stated[key] for key in sorted(stated.keys() - _UNCHANGED)}
         return computed_changes(self) or {}
+
+    @property
+    def metric(self) -> str | None:
+        """The score that selects the epoch; None if it is the task's usual one."""
+        return self.settings.get(METRIC)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -313,8 +319,9 @@ def composed(options: tuple[str, ...]) -> RunSpec:
     return RunSpec.of(config_of(options))
 
 
-# No change of the user's: versions of code, and names of the user's files and columns.
-_UNCHANGED = {*VERSIONS, *(f"data.{key}" for key in OWN)}
+# No change of the user's: versions of code, names of the user's files and columns, and
+# what is scored.
+_UNCHANGED = {*VERSIONS, METRIC, *(f"data.{key}" for key in OWN)}
 
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:

@@ -22,8 +22,8 @@ from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 QUICK = "quick"  # a fifth of the steps
 REFIT = "refit"  # keep a head that was trained on train and dev
 RATE = "task.training.optimizer.lr"  # `lr_scale` multiplies it
-# The static vectors, or those whose width learned words have.
-VECTORS = "encoder.vectors"
+METRIC = "task.metric"  # the score that selects the epoch, on data of the user's own
+VECTORS = "encoder.vectors"  # static, or of the width that learned words have
 # Left out of a spec at this value. An option that is added later is listed here with
 # its default, so that older records keep their hash.
 ABSENT: dict[str, Any] = {
@@ -31,6 +31,7 @@ ABSENT: dict[str, Any] = {
     "data.max_eval": None,
     TUNE: "none",
     QUICK: False,
+    METRIC: "accuracy",
 }
 # Of an encoder: only the last component of a path is part of a run.
 FILES = ("weights", "inputs")
@@ -147,6 +148,7 @@ _RULES: Rules = (
     (*_one_of("32-true", "bf16-mixed"), ("trainer.precision",)),
     (*_one_of("learned", "static"), ("encoder.words",)),
     (*_one_of("none", *USUAL_RATES), (TUNE,)),
+    (*_one_of("accuracy", "macro_f1"), (METRIC,)),
     (*_one_of("input", "output", "both"), ("place",)),
     (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
     (number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
@@ -164,7 +166,7 @@ _NULL = (
     *("task.training.schedule.name", "task.training.clip", "task.training.patience"),
     *("task.characters.dim", "task.characters.filters"),
     *("encoder.weights", VECTORS, "encoder.words", TUNE, TUNED_RATE),
-    *("data.root", "data.max_train", "data.max_eval", "data.least_steps"),
+    *(METRIC, "data.root", "data.max_train", "data.max_eval", "data.least_steps"),
     *("store.folder", "store.max_gb", "launcher.jobs", "trainer.threads", RATE),
 )
 
@@ -175,7 +177,7 @@ def check_run(config: DictConfig) -> None:
     The option is wrong alone or together with the others.
     """
     check_rules(config, _RULES, _NULL)
-    _check_amount(config)
+    _check_amount(config.data)
     if reads_own_data(str(config.task.name)):
         _check_own_data(config)
     else:
@@ -193,8 +195,7 @@ def check_run(config: DictConfig) -> None:
     _check_contextual(config)
 
 
-def _check_amount(config: DictConfig) -> None:
-    data = config.data
+def _check_amount(data: DictConfig) -> None:
     if data.least_steps is None or data.max_train is None:
         return
     if data.train_fraction == 1:
@@ -204,14 +205,14 @@ def _check_amount(config: DictConfig) -> None:
         )
 
 
-def _own_options(config: DictConfig) -> list[str]:
+def _own_options(data: DictConfig) -> list[str]:
     """The options of data of the user's own that have a value."""
-    return [key for key in OWN if config.data[key] is not None]
+    return [key for key in OWN if data[key] is not None]
 
 
 def _check_no_own_data(config: DictConfig) -> None:
     """Raises UserError for options of the user's own data, if the task reads suites."""
-    options = [f"data.{option}" for option in _own_options(config)]
+    options = [f"data.{option}" for option in _own_options(config.data)]
     options += [f"{option}=true" for option in (QUICK, REFIT) if config[option]]
     if options:
         tasks = ", ".join(filter(reads_own_data, choices("task")))
@@ -226,7 +227,7 @@ def _check_own_data(config: DictConfig) -> None:
     or each other."""
     task = str(config.task.name)
     data = config.data
-    options = _own_options(config)
+    options = _own_options(data)
     for key in options:
         if key not in config.task.data:
             columns = [column for column in OWN_COLUMNS if column in config.task.data]

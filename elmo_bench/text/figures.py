@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import TYPE, Sums, scores_of, split_type
+from elmo_bench.base.metric import MACRO_F1, TYPE, Sums, scores_of, split_type
 from elmo_bench.text.columns import check_gold, filled_lines
 
+COUNTED = ("correct", "guessed", "gold")  # of a label
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
 
 
@@ -166,7 +167,7 @@ def label_table(scores: Mapping[str, Any], counted: str) -> str:
 def label_figures(sums: Sums) -> dict[str, Any]:
     """The figures of a label: recall in percent, correct, guessed and gold."""
     recall = percent(sums["correct"], sums["gold"])
-    counts = {name: sums[name] for name in ("correct", "guessed", "gold")}
+    counts = {name: sums[name] for name in COUNTED}
     return {"recall": recall, **counts}
 
 
@@ -247,51 +248,37 @@ class LabelAccuracy:
         return label_table(scores, f"{scores['overall'][self.unit]} {self.unit}")
 
 
-COUNTED = ("correct", "guessed", "gold")
+def macro_f1(sums: Sums) -> np.ndarray:
+    """The unweighted mean of the labels' F1, in percent and unrounded [...].
+
+    sums: `type:LABEL.correct`, `.guessed` and `.gold` [...]. The labels are those that
+    gold or predicted has, as in scikit-learn's `f1_score(average="macro")`.
+    """
+    by_count = []
+    labels = types_in(sums)
+    for count in COUNTED:
+        of_labels = [np.asarray(sums[f"{TYPE}{label}.{count}"]) for label in labels]
+        by_count.append(np.stack(of_labels, axis=-1))
+    _, guessed, gold = by_count
+    f1 = shares(*by_count)["f1"]
+    return ratio(f1.sum(axis=-1), np.greater(guessed + gold, 0).sum(axis=-1))
 
 
 class LabelMacroF1(LabelAccuracy):
     """The unweighted mean of the labels' F1, as the main figure: a `contracts.Metric`.
 
     A task's metric names its labels: `class Metric(LabelMacroF1): names = {"a": "a"}`.
-    A label that neither gold nor predicted has counts as 0, as in scikit-learn's
-    `f1_score(labels=[...], average="macro", zero_division=0)`.
+    A label that neither gold nor predicted has does not count.
     """
 
-    main = "macro_f1"
-    formula = "macro-f1-counts"  # of 2 · correct / (guessed + gold) of each label
-
-    @property
-    def summed(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The counts of every label; a paired test leaves out items by these."""
-        return tuple(name for names in self._of_labels() for name in names)
-
-    def counts(
-        self, gold: Sequence[Any], predicted: Sequence[Any]
-    ) -> dict[str, np.ndarray]:
-        """As `LabelAccuracy.counts`, and 1 where an item counts for a label."""
-        counts = super().counts(gold, predicted)
-        for label, names in zip(self.names, self._of_labels(), strict=True):
-            is_gold = np.array([answer == label for answer in gold])
-            is_guessed = np.array([answer == label for answer in predicted])
-            rows = (is_gold & is_guessed, is_guessed, is_gold)
-            counts |= zip(names, rows, strict=True)
-        return counts
+    main = MACRO_F1
+    formula = "macro-f1"  # the mean of 2 · correct / (guessed + gold) over labels
+    summed: tuple[str, ...] = ()
+    summed_types: tuple[str, ...] = COUNTED
 
     def figures(self, sums: Sums) -> dict[str, Any]:
         """macro_f1, and the figures of `LabelAccuracy`; percentages are unrounded."""
-        f1 = []
-        for names in self._of_labels():
-            f1.append(shares(*(sums[name] for name in names))["f1"])
-        return {"macro_f1": np.mean(f1, axis=0)} | super().figures(sums)
-
-    def _of_labels(self) -> list[list[str]]:
-        """The names of the counts of each label, in the order of COUNTED.
-
-        With the number of the label: names of counts have no dots, and labels may.
-        """
-        places = range(len(self.names))
-        return [[f"{count}_{place}" for count in COUNTED] for place in places]
+        return {MACRO_F1: macro_f1(sums)} | super().figures(sums)
 
 
 def _check_label(

@@ -153,7 +153,9 @@ class Metric(Counting, Protocol):
     `table(scores)`, the scores as text; `per_item(counts)`, counts that follow from the
     others item by item and are not stored, such as the F1 of a question; and
     `units(sums)`, how many decisions or gold units sums are of, if these are not the
-    items.
+    items; `summed_types`, the counts of each type that the main figure sums; and
+    `others`, classes of metrics with the same counts and another main figure, which
+    `task.metric` chooses.
     """
 
     @property

@@ -2,33 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from elmo_bench.base.metric import Sums
-from elmo_bench.text.figures import LabelAccuracy, by_type, shares
+from elmo_bench.base.metric import MACRO_F1, Sums
+from elmo_bench.text.figures import LabelAccuracy, LabelMacroF1, macro_f1, types_in
 from elmo_bench.text.own_checks import GOLD, PREDICTED, scored_rows
 from elmo_bench.text.tables import read_table
 
 
-class Metric(LabelAccuracy):
-    """The percentage of items with the right label, and the mean of the labels' F1."""
-
-    def figures(self, sums: Sums) -> dict[str, Any]:
-        """accuracy, correct, items, macro_f1; of each label its counts and recall.
-
-        The counts of a label are correct, guessed and gold. Macro-F1 is the unweighted
-        mean over the labels of gold and predicted, as in scikit-learn's f1_score
-        (average="macro"). Percentages are unrounded.
-        """
-        figures = super().figures(sums)
-        f1 = [*by_type(sums, _f1).values()]
-        if f1:
-            by_label = np.stack(f1, axis=-1)
-            figures["macro_f1"] = np.apply_along_axis(fmean, -1, by_label)
-        return figures
+class _Table(LabelAccuracy):
+    """Labels in a table; their scores as text."""
 
     def read_labels(self, path: Path) -> tuple[list[str], list[str]]:
         """The labels of a table with the columns gold and predicted.
@@ -41,10 +24,25 @@ class Metric(LabelAccuracy):
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""
-        macro_f1 = scores["overall"]["macro_f1"]
-        return f"{super().table(scores)}\nmacro-F1 {macro_f1:.2f} %"
+        macro = scores["overall"][MACRO_F1]
+        return f"{super().table(scores)}\nmacro-F1 {macro:.2f} %"
 
 
-def _f1(sums: Sums) -> dict[str, Any]:
-    figures = shares(sums["correct"], sums["guessed"], sums["gold"])
-    return {"f1": figures["f1"]}
+class MacroF1(_Table, LabelMacroF1):
+    """The same figures; the mean of the labels' F1 selects the epoch."""
+
+
+class Metric(_Table):
+    """The percentage of items with the right label, and the mean of the labels' F1."""
+
+    others = (MacroF1,)
+
+    def figures(self, sums: Sums) -> dict[str, Any]:
+        """accuracy, correct, items, macro_f1; of each label its counts and recall.
+
+        The counts of a label are correct, guessed and gold. Percentages are unrounded.
+        """
+        figures = super().figures(sums)
+        if types_in(sums):
+            figures[MACRO_F1] = macro_f1(sums)
+        return figures

@@ -26,7 +26,7 @@ from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
 from elmo_bench.encoders.cache import write_layers
 from elmo_bench.encoders.hf_files import check_names
-from elmo_bench.ledger import Holder, RunPaths, joined, types_of
+from elmo_bench.ledger import Holder, RunPaths, joined, of_split, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.pretraining.encode import Corpus
@@ -233,6 +233,8 @@ def cases() -> list[Case]:
         of_ledger("store:read_outcomes", "seed0.npz", lambda read, paths: read(paths)),
         of_ledger("archives:read_arrays", "seed0.npz", lambda read, paths: read(paths.outcomes)),
         of_ledger("outcomes:check_stored", "seed0.npz", lambda _, paths: types_of(read_outcomes(paths), "test")),
+        of_ledger("by_type:check_table", "seed0.npz",
+                  lambda _, paths: of_split(read_outcomes(paths), "test", {"correct"})),
         of_ledger("store:read_all", "*", lambda read, paths: read(paths.ledger)),
         of_ledger("costs:read_costs", "*", lambda read, paths: read(paths.ledger / "costs")),
     ]  # fmt: skip

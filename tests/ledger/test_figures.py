@@ -9,7 +9,7 @@ import pytest
 
 import elmo_bench.tasks
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import columns, decoded, main_figure, sums_of
+from elmo_bench.base.metric import columns, decoded, main_figure, summed_names, sums_of
 from elmo_bench.ledger import RunPaths, of_split, read_all, read_outcomes
 from elmo_bench.spec.names import metric_of
 from tests.ledger.make_golden import GOLDEN
@@ -41,7 +41,8 @@ def chains():
 
 def main_of(metric, counts):
     """The main figure, as paired tests compute it."""
-    return float(main_figure(metric)(columns(metric, counts).sum(axis=0)))
+    names = summed_names(metric, [counts])
+    return float(main_figure(metric, names)(columns(metric, counts, names).sum(axis=0)))
 
 
 @pytest.mark.parametrize(
@@ -124,9 +125,10 @@ def test_two_seeds_of_the_committed_runs_differ_on_a_twentieth_as_many_items_as_
     seeds = defaultdict(list)
     for record in read_all(RUNS).records:
         metric, stored = metric_of(record.spec.task), read_outcomes(RunPaths.of(RUNS, record))
-        counts = np.concatenate([columns(metric, of_split(stored, split)) for split in ("dev", "test")])
+        names = summed_names(metric, [])
+        counts = np.concatenate([columns(metric, of_split(stored, split), names) for split in ("dev", "test")])
         scored = counts[:, :-1].any(axis=1) if len(metric.summed) > 1 else True  # no sentence without entities
-        wrong = (main_figure(metric)(counts) < 100) & scored
+        wrong = (main_figure(metric, names)(counts) < 100) & scored
         if record.epochs.run > 1:
             seeds[record.hash].append((counts, wrong.sum()))
     for (one, wrong), (other, _) in (pair for run in seeds.values() for pair in combinations(run, 2)):

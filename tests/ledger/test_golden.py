@@ -6,7 +6,7 @@
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import columns, main_figure, units_of
+from elmo_bench.base.metric import columns, main_figure, summed_names, units_of
 from elmo_bench.ledger import CLUSTER, PAIRS, RunPaths, of_split, read_all, read_outcomes, slices_of, write_record
 from elmo_bench.ledger.outcomes import check_figures, check_split, scores_by
 from elmo_bench.ledger.store import _text
@@ -92,7 +92,8 @@ def test_slices_follow_from_the_record(record):
                 assert sum(gold) == units_of(metric, whole)
             assert (f"{name}.{metric.summed[0]}" in stored) is (task in UNITS) is (name not in whole)
             for part in (name, other):
-                score = main_figure(metric)(columns(metric, slices[part]).sum(axis=0))
+                names = summed_names(metric, [])
+                score = main_figure(metric, names)(columns(metric, slices[part], names).sum(axis=0))
                 assert 0 <= score <= 100
                 assert (CLUSTER in slices[part]) is (CLUSTER in whole)
         assert units_of(metric, slices["unseen"]) > 0  # 30 examples teach few words

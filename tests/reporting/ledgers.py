@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.base.metric import encoded, scores_of
+from elmo_bench.base.metric import MACRO_F1, encoded, scores_of
 from elmo_bench.ledger import Record, RunPaths, digest_of, joined, record_of, score_of, write_record
 from elmo_bench.spec.config import compose, reads_own_data
 from elmo_bench.spec.names import metric_of
@@ -95,7 +95,7 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     whole = made.train - 10 * ("data" in options)
     train = min(round(whole * fraction), options.get("max_train") or whole)
     right = made.right + LIFT[encoder] + lift + 0.06 * np.log10(fraction) * (1 - 0.4 * (encoder == "elmo"))
-    metric = metric_of(task)
+    metric = metric_of(task, spec.metric)
     data = {"counts": {"train": train, "dev": made.items, "test": made.items}, "notes": options.get("notes", [])}
     mixed = "mix" in spec.settings
     limit, patience = spec.settings["task.training.epochs"], spec.settings.get("task.training.patience", 9)
@@ -112,7 +112,8 @@ def add(ledger: Path, task: str, encoder: str, seed: int, *, lift: float = 0.0, 
     }
     outcomes = {}
     for split, more in (("dev", 0.015), ("test", 0.0)):
-        counts = _counts(metric, _right(made, right + more, content))
+        answers = _right(made, right + more, content)
+        counts = _of_labels(metric, answers) if metric.main == MACRO_F1 else _counts(metric, answers)
         outcomes[split] = encoded(counts)
         content["scores"][split] = scores_of(metric, counts)
     content["curves"] = _curves(content, faster=2 if mixed else 1)
@@ -224,6 +225,13 @@ def _right(made: Made, right: float, record: Any) -> np.ndarray:
     hard = np.random.default_rng(zlib.crc32(record["spec"]["task"].encode())).normal(size=made.items)
     noise = np.random.default_rng([int(record["hash"], 16), record["seed"]]).normal(0, 0.6, size=made.items)
     return hard + noise < np.quantile(hard, np.clip(right, 0.02, 0.98)) * np.sqrt(1 + 0.36)
+
+
+def _of_labels(metric: Any, right: np.ndarray) -> dict[str, np.ndarray]:
+    """What a metric counts of two labels, of which one item in five has the rare one."""
+    is_rare = np.arange(len(right)) % 5 == 0
+    gold, other = np.where(is_rare, "rare", "usual"), np.where(is_rare, "usual", "rare")
+    return metric.counts(gold.tolist(), np.where(right, gold, other).tolist())
 
 
 def _counts(metric: Any, right: np.ndarray) -> dict[str, np.ndarray]:

@@ -28,7 +28,7 @@ def test_a_sweep_on_a_suite_is_followed_by_its_comparison_and_the_page(tmp_path)
 def test_a_sweep_on_own_data_is_followed_by_the_use_of_the_best(tmp_path, capsys):
     made = [("tfidf", 0), ("glove", 0), ("glove", 1), ("elmo", 0), ("elmo", 1)]
     records = [add(tmp_path, "classification", encoder, seed, suite="reviews") for encoder, seed in made]
-    first, second, third = commands(records, tmp_path)
+    first, second, third, fourth = commands(records, tmp_path)
     assert first == f"compare elmo glove tfidf --suite reviews --ledger {tmp_path}"
     assert compare(shlex.split(first)[1:]) == 0 and "mean rank" in capsys.readouterr().out
     assert second == f"report --ledger {tmp_path}"
@@ -37,6 +37,8 @@ def test_a_sweep_on_own_data_is_followed_by_the_use_of_the_best(tmp_path, capsys
     means = {
         run: [score_of(record, "dev") for record in records if record.hash == run] for run in {r.hash for r in records}
     }
+    assert fourth == f"predict {RunPaths.of(tmp_path, records[0]).record} NEW.csv OUT.csv"  # the floor
+    assert len(commands(records[:1], tmp_path)) == 2
     assert best.seed == 0 and max(means, key=lambda run: sum(means[run]) / len(means[run])) == best.hash
 
 

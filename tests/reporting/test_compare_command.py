@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from statistics import fmean
 from types import SimpleNamespace
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.cli import reproduced
 from elmo_bench.cli.compare import power
-from elmo_bench.ledger import RunPaths, read_outcomes, write_record
+from elmo_bench.ledger import RunPaths, read_all, read_outcomes, score_of, write_record
 from elmo_bench.reporting.published import Published
 from elmo_bench.reporting.significance import Difference, Variance, holm
+from elmo_bench.spec.names import metric_of
 from tests.ledger.records import changed
 from tests.reporting.ledgers import add, fill
 
@@ -124,6 +126,26 @@ def test_each_label_column_of_a_file_is_a_task_and_a_task_has_its_newest_version
         "ner", "classification, data.label=tone", "classification, data.label=topic",
     ]  # fmt: skip
     assert cells(said, "ner")[1] == "3 and 3"
+
+
+def test_runs_selected_by_macro_f1_are_tested_by_it_and_stand_apart_from_those_by_accuracy(tmp_path, capsys):
+    fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews")
+    fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews", settings={"task.metric": "macro_f1"})
+    assert main(["check", str(tmp_path)]) == 0
+    _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
+    assert "classification, metric=macro_f1: recall of each label on test" in said
+    by_accuracy, by_macro = (cells(said, f"classification, metric={name}") for name in ("accuracy", "macro_f1"))
+    runs = read_all(tmp_path, metrics=metric_of).records
+    for (_, _, gain, interval, *_), name in ((by_accuracy, "accuracy"), (by_macro, "macro_f1")):
+        scores = {
+            encoder: fmean(score_of(run, "test") for run in runs if (run.spec.encoder, run.metric) == (encoder, name))
+            for encoder in ("elmo", "glove")
+        }
+        assert float(gain.replace("−", "-")) == pytest.approx(scores["elmo"] - scores["glove"], abs=0.005)
+        assert " … " in interval
+    assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "metric=macro_f1" in page and " 0 superseded" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("undrawn")

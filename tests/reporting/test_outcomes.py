@@ -1,6 +1,6 @@
-"""Outcomes in memory: those read last, without the counts by type."""
+"""Outcomes in memory: those read last."""
 
-from elmo_bench.ledger import RunPaths, read_all, without_types
+from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.reporting import outcomes
 from elmo_bench.spec.names import metric_of
 from tests.reporting.ledgers import fill
@@ -13,7 +13,7 @@ def test_outcomes_in_memory_are_bounded(tmp_path, monkeypatch):
     read_again = []
     original = outcomes.read_outcomes
     monkeypatch.setattr(outcomes, "read_outcomes", lambda run: read_again.append(run) or original(run))
-    size = sum(values.nbytes for values in without_types(original(paths[0])).values())
+    size = sum(values.nbytes for values in original(paths[0]).values())
     monkeypatch.setattr(outcomes, "MAX_CACHED", 3 * size + size // 2)
     read = outcomes.CachedOutcomes()
     for run in (*paths[:3], *paths[:3]):
@@ -31,12 +31,11 @@ def test_outcomes_that_were_checked_are_not_read_again(tmp_path, monkeypatch):
     read = outcomes.CachedOutcomes()
     ledger = read_all(tmp_path, metrics=metric_of, keep=read.keep)
     paths = [RunPaths.of(tmp_path, record) for record in ledger.records]
-    expected = [without_types(outcomes.read_outcomes(run)) for run in paths]
+    expected = [outcomes.read_outcomes(run) for run in paths]
     monkeypatch.setattr(outcomes, "read_outcomes", None)
     for run, right in zip(paths, expected, strict=True):
         kept = read(run)
         assert kept.keys() == right.keys() and all((kept[name] == right[name]).all() for name in kept)
-        assert {"gold", "dev.gold"} <= kept.keys() and not any("types." in name for name in kept)
 
 
 def test_outcomes_of_a_damaged_record_are_not_kept(tmp_path):

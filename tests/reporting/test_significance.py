@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm, ttest_ind
 
 from benchmarks import verdicts
-from elmo_bench.base.metric import columns, main_figure
+from elmo_bench.base.metric import columns, main_figure, summed_names
 from elmo_bench.reporting.significance import (
     Difference,
     Variance,
@@ -22,14 +22,15 @@ from elmo_bench.reporting.significance import (
 from elmo_bench.spec.names import metric_of
 
 METRIC = metric_of("sst5")
-ACCURACY, F1 = main_figure(METRIC), main_figure(metric_of("ner"))
+NAMES = summed_names(METRIC, [])
+ACCURACY, F1 = (main_figure(metric, summed_names(metric, [])) for metric in (METRIC, metric_of("ner")))
 NONE = Variance(0.0, 9)
 SEEDS = NONE, NONE
 
 
 def right(*seeds):
     """Counts [seeds, items, 2] of items that are right (1) or wrong."""
-    return np.stack([columns(METRIC, {"correct": np.array(seed)}) for seed in seeds])
+    return np.stack([columns(METRIC, {"correct": np.array(seed)}, NAMES) for seed in seeds])
 
 
 def test_of_single_items_it_is_the_variance_of_a_mean():

@@ -33,6 +33,7 @@ def floors_of(*options):
         ([*PAIRS, "task.mix.dropout=0.1", "task.training.epochs=1", "lr_scale=2", "head=linear"], PAIRS),
         ([*PAIRS, "task.data.tokenizer=spaces", "trainer.threads=2"],
          [*PAIRS, "task.data.tokenizer=spaces", "trainer.threads=2"]),
+        ([*PAIRS, "task.metric=macro_f1"], [*PAIRS, "task.metric=macro_f1"]),
         ([*PAIRS, "data.max_train=9", "seed=3"], [*PAIRS, "data.max_train=9", "seed=3"]),
         ([*PAIRS, "trainer=gpu", "overwrite=true"], [*PAIRS, "overwrite=true"]),
     ],

@@ -225,6 +225,17 @@ def test_two_columns_of_one_file_are_two_runs():
     assert len({run.identity for run in runs}) == 2 and {label_of(run) for run in runs} == {""}
 
 
+def test_two_scores_of_one_file_are_two_runs():
+    """Accuracy is the default, and part of no hash."""
+    options = "task=classification", "data.file=a.csv"
+    usual, macro = spec(*options), spec(*options, "task.metric=macro_f1")
+    assert spec(*options, "task.metric=accuracy").key == usual.key != macro.key
+    assert usual.identity != macro.identity and label_of(macro) == ""
+    assert "task.metric=macro_f1" in command_of(macro, 0) and "task.metric" not in command_of(usual, 0)
+    with pytest.raises(UserError, match=r"^task.metric=f2: give one of: accuracy, macro_f1"):
+        check_run(compose("config", [*options, "task.metric=f2"]))
+
+
 @pytest.mark.parametrize(
     "keys", [("task.head.name", "task.head"), ("task.head.name", "task.head.name.a"), ("task.head.a.b", "task.head.a")]
 )

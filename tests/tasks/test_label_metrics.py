@@ -7,14 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.metric import columns, main_figure, units_of
+from elmo_bench.base.metric import columns, main_figure, summed_names, summed_types, units_of
 from elmo_bench.ledger import joined, of_split
 from elmo_bench.reporting.significance import Variance, difference
 from elmo_bench.runner.contract_parts import check_metric
-from elmo_bench.spec.names import task_class
+from elmo_bench.spec.names import metric_of, task_class
 from elmo_bench.tasks.snli.metric import Metric as Snli
 from elmo_bench.tasks.sst5.metric import Metric as Sst5
 from elmo_bench.text.figures import LabelMacroF1, count_types
@@ -92,37 +94,66 @@ def test_a_mean_over_labels_as_main_figure_needs_the_counts_of_each_label():
         names: ClassVar = {"a": "a", "b": "b"}
 
     examples = [SimpleNamespace(gold=label) for label in "aabbab"]
-    assert check_metric(Ready(), examples, [*"abbbaa"]).startswith("macro_f1 66.67, by macro-f1-counts")
-    with pytest.raises(UserError, match=r"Metric.summed has type:a.correct: counts of types are not kept"):
+    assert check_metric(Ready(), examples, [*"abbbaa"]).startswith("macro_f1 66.67, by macro-f1 from")
+    with pytest.raises(UserError, match=r"Metric.summed has type:a.correct: the types of other data have other names"):
         check_metric(Types(), examples, [*"abbbaa"])
     said = "Metric.figures: macro_f1 does not follow from the sums of correct, items, which `formula`=accuracy is about"
     with pytest.raises(UserError, match=re.escape(said)) as error:
         check_metric(Macro(), examples, [*"abbbaa"])
-    assert "Name what it needs in `summed`, as text.figures.LabelMacroF1 does for a mean over labels" in str(
-        error.value
+    wanted = (
+        "Name what it needs in `summed` and `summed_types`, as text.figures.LabelMacroF1 does for a mean over labels"
     )
+    assert wanted in str(error.value)
 
 
-def test_the_ready_macro_f1_is_scikit_learns_and_can_be_tested_pairwise():
-    """Also from outcomes that were stored, and without the labels that no item has."""
+class FixedLabels(LabelMacroF1):
+    names: ClassVar = {label: f"no. {label}" for label in "abcd"}
 
-    class Metric(LabelMacroF1):
-        names: ClassVar = {label: f"no. {label}" for label in "abcd"}
 
+@pytest.mark.parametrize(
+    "metric", [FixedLabels(), metric_of("classification", "macro_f1"), metric_of("pairs", "macro_f1")]
+)
+def test_macro_f1_is_scikit_learns_and_is_tested_pairwise(metric):
+    """From stored outcomes, where one of two runs predicts a label that the other and gold lack."""
     rng = np.random.default_rng(3)
-    metric = Metric()
-    counted = []
-    for _ in range(2):
-        gold = rng.choice([*"abc"], 200).tolist()
-        predicted = rng.choice([*"abbcd"], 200).tolist()
-        expected = 100 * f1_score(gold, predicted, labels=[*"abcd"], average="macro", zero_division=0)
-        assert score(metric, gold, predicted)["overall"]["macro_f1"] == pytest.approx(expected)
+    gold = rng.choice([*"abc"], 200).tolist()
+    answers = [rng.choice([*drawn], 200).tolist() for drawn in ("abbcd", "abc")]
+    runs = []
+    for predicted in answers:
+        assert score(metric, gold, predicted)["overall"]["macro_f1"] == pytest.approx(macro(gold, predicted))
         stored = joined({"dev": {}, "test": metric.counts(gold, predicted)})
-        counted.append(columns(metric, of_split(stored, "test"))[None])
-        of_half = main_figure(metric)(counted[-1][0, :100].sum(axis=0))
-        expected = 100 * f1_score(gold[:100], predicted[:100], labels=[*"abcd"], average="macro", zero_division=0)
-        assert of_half == pytest.approx(expected)
-    seeds = [Variance(0.25, 2.0)] * 2
-    tested = difference(*counted, main_figure(metric), seeds)
-    assert tested.items.value > 0 and abs(tested.mean) < 100
+        runs.append(of_split(stored, "test", summed_types(metric)))
+    names = summed_names(metric, runs)
+    assert len(names) == 4 * 3 + 1
+    figure = main_figure(metric, names)
+    counted = [columns(metric, run, names) for run in runs]
+    for of_run, predicted in zip(counted, answers, strict=True):
+        assert figure(of_run.sum(axis=0)) == pytest.approx(macro(gold, predicted))
+        assert figure(of_run[:100].sum(axis=0)) == pytest.approx(macro(gold[:100], predicted[:100]))
+    alone = figure(counted[0])
+    assert alone.tolist() == [100.0 * (right == guess) for right, guess in zip(gold, answers[0], strict=True)]
+    tested = difference(counted[0][None], counted[1][None], figure, [Variance(0.25, 2.0)] * 2)
+    assert tested.mean == pytest.approx(macro(gold, answers[0]) - macro(gold, answers[1]))
+    assert tested.items.value > 0
     assert score(metric, ["a"], ["b"])["overall"]["macro_f1"] == 0
+
+
+def macro(gold, predicted):
+    return 100 * f1_score(gold, predicted, average="macro", zero_division=0)
+
+
+@given(items=st.lists(st.lists(st.sampled_from("abcd"), max_size=3), min_size=1, max_size=8))
+def test_counts_by_type_come_back_item_by_item(items):
+    counts = count_types({"gold": items, "guessed": items[::-1]})
+    stored = joined({"dev": {}, "test": counts | {"correct": np.ones(len(items), np.uint8)}})
+    back = of_split(stored, "test", ("gold",))
+    wanted = {name: values.tolist() for name, values in counts.items() if name.endswith(".gold")}
+    assert {name: back[name].tolist() for name in back if name != "correct"} == wanted
+    assert of_split(stored, "test").keys() == {"correct"}
+
+
+def test_a_task_has_its_usual_metric_unless_it_has_the_named_one():
+    assert [metric_of("classification", main).main for main in (None, "accuracy", "macro_f1", "f2")] == [
+        "accuracy", "accuracy", "macro_f1", "accuracy",
+    ]  # fmt: skip
+    assert metric_of("sst5", "macro_f1").main == "accuracy"
