@@ -19,6 +19,22 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000)  # instead of 700 new objects
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What reads the committed ledger comes first, so that one of the processes alone reads it.
+
+    pytest-xdist gives each process tests that follow each other.
+    """
+    items.sort(key=lambda item: "committed" not in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk():
+    """Nobody turns the power off: that a file is on the disk before a test goes on takes milliseconds each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda number: None)
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_downloads():
     """A test that asks for a published file by mistake ends at once; tests of downloads take the switch back."""

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,12 @@ def first_ones(cases: Iterable[Any], count: int) -> list[Any]:
     """Cases of a test, of which all but the first ones are slow: they run in `make test-all`."""
     listed = list(cases)
     return [*listed[:count], *(pytest.param(case, marks=pytest.mark.slow) for case in listed[count:])]
+
+
+def first_rows(cases: Iterable[Sequence[Any]], count: int) -> list[Any]:
+    """The same where a case is a value for each of several names."""
+    listed = list(cases)
+    return [*listed[:count], *(pytest.param(*case, marks=pytest.mark.slow) for case in listed[count:])]
 
 
 def forget_configs() -> None:

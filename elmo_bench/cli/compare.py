@@ -32,7 +32,7 @@ from elmo_bench.reporting.names import (
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.primary import table1_verdicts
 from elmo_bench.reporting.remarks import left_out, remarks
-from elmo_bench.reporting.rows import lines_of, rows_of
+from elmo_bench.reporting.rows import lines_of, rows_of, with_texts_of_python
 from elmo_bench.reporting.serving import (
     SERVING,
     serving,
@@ -57,6 +57,7 @@ seeds and items, a verdict with the p-values of all tasks adjusted (Holm). Three
 more: scores, and the mean rank with its interval (Holm over all pairs and tasks)."""
 
 
+@with_texts_of_python
 def main(arguments: list[str]) -> int:
     """Print the table; 1 if a record is left out.
 
@@ -308,15 +309,16 @@ def _print_notes(
 
 def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
     """Print the scores by label, of data of the user's own."""
+    has_several = chosen.basis.nunique() > 1
     for _, group in chosen.groupby("basis", sort=False):
         if not reads_own_data(group.task.iloc[0]):
             continue
         table = by_label(frame, group)
         if table is not None:
-            title = compared.title_of(group, chosen)
             more = f"; {table.left_out} rarer labels left out" if table.left_out else ""
-            what = f"{title}{table.measure} of each label on test"
-            print(f"\n{what}, mean over seeds{more}:\n")
+            name = f"{group.task_name.iloc[0]}: " if has_several else ""
+            heading = f"{name}{table.measure} of each label on test, mean over seeds"
+            print(f"\n{heading}{more}:\n")
             print(fitted(table.header, table.body))
 
 

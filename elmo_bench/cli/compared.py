@@ -91,6 +91,7 @@ def answers(
         return []
     table = systems(shown(frame[frame.variation == ""]))
     sentences = []
+    has_several = chosen.basis.nunique() > 1
     for basis, group in chosen.groupby("basis", sort=False):
         is_floor = table.encoder == floor_of(group.task.iloc[0])
         is_named = table.hash.isin(group.hash)
@@ -99,18 +100,10 @@ def answers(
         tests = comparisons
         if pairs:
             tests = pd.concat([comparisons, compare(frame, pairs_of(pairs))])
-        title = title_of(group, chosen)
+        title = f"{group.task_name.iloc[0]}: " if has_several else ""
         for sentence in advice(pd.concat([group, floor]), tests):
             sentences.append(f"{title}{sentence}")
     return sentences
-
-
-def title_of(group: pd.DataFrame, chosen: pd.DataFrame) -> str:
-    """The task of a group and a colon; empty if it is the only one."""
-    is_only_one = chosen.basis.nunique() == 1
-    if is_only_one:
-        return ""
-    return f"{group.task_name.iloc[0]}: "
 
 
 def nothing_to_compare(

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from elmo_bench.base.collection import no_collection
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.notes import print_problems
+from elmo_bench.base.notes import noted, print_problems
 from elmo_bench.cli import parser
-from elmo_bench.ledger import Ledger, check_exists, read_all
+from elmo_bench.ledger import Keep, Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
+from elmo_bench.reporting import receipts
 from elmo_bench.reporting.endings import report_folder
 from elmo_bench.spec.names import metric_of
 
@@ -21,39 +22,79 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the leaderboard.
+    """Write the leaderboard, unless nothing has changed since it was written.
 
     The exit code is 1 if a file of the ledger had to be skipped. Raises UserError for a
     ledger that is missing, for a folder that has files but no runs, and for a suite
     without runs.
     """
-    options = _parse(arguments)
-    with no_collection():
-        return _report(options)
+    return _report(_parse(arguments))
 
 
 def _report(options: argparse.Namespace) -> int:
+    check_exists(options.ledger)
+    costs = _cost_folder(options)
+    sources = _sources(options, costs)
+    inputs = sources.digest()
+    files = receipts.files_if_unchanged(sources, inputs)
+    if files is not None:
+        page = options.out / "index.html"
+        print(f"{page}: nothing has changed since it was written, {len(files)} files")
+        _print_findings_hint(options)
+        return 0
+    with no_collection(), noted() as notes:
+        written, problems, remarks = _make(options, costs)
+    # What a report prints besides its last line is printed again by the next one.
+    if not (problems or remarks or notes or options.every_eval_ever):
+        receipts.keep_receipt(sources, inputs, written)
+    _print_findings_hint(options)
+    return int(bool(problems))
+
+
+def _make(
+    options: argparse.Namespace, cost_folder: Path
+) -> tuple[dict[Path, str], list[str], list[str]]:
+    """Make the report.
+
+    Returns the SHA-256 of the files by path, and the lines that were printed: one for
+    each file that was skipped; and all others.
+    """
     from elmo_bench.reporting.frame import runs
     from elmo_bench.reporting.leaderboard import leaderboard
+    from elmo_bench.reporting.outcomes import CachedOutcomes
     from elmo_bench.reporting.remarks import left_out, remarks
 
-    read = _read(options.ledger, options.suite)
-    costs, problems = read_costs(_cost_folder(options))
+    outcomes = CachedOutcomes()
+    read = _read(options.ledger, options.suite, outcomes.keep)
+    costs, problems = read_costs(cost_folder)
     frame = runs(options.ledger, read.records)
-    print_problems("report", [*left_out(frame), *remarks(frame)])
-    board = leaderboard(frame, command=_command(options), costs=costs)
+    lines = [*left_out(frame), *remarks(frame)]
+    print_problems("report", lines)
+    command = _command(options)
+    board = leaderboard(frame, command=command, costs=costs, read=outcomes)
     findings = _findings(options, board)
     untrue: list[str] = []
     for of_suite in findings.values():
         untrue += of_suite.untrue
     print_problems("report", [*problems, *untrue])
-    count = _write(options, board, frame, findings)
+    written, of_page = _write(options, board, frame, findings)
     older = frame[~frame.current].hash.nunique()
     rows = len(board.systems)
     page = options.out / "index.html"
-    print(f"{page}: {rows} rows, {older} superseded; {count} files in {options.out}")
-    _print_findings_hint(options)
-    return int(bool(read.problems or problems))
+    print(f"{page}: {rows} rows, {older} superseded; {of_page} files in {options.out}")
+    return written, [*read.problems, *problems], [*lines, *untrue]
+
+
+def _sources(options: argparse.Namespace, costs: Path) -> receipts.Sources:
+    others = {"suite": " ".join(options.suite or ())}
+    for number, page in enumerate(options.readme):
+        others[f"readme {number}"] = str(page.absolute())
+    for name in ("published", "every_eval_ever"):
+        path = getattr(options, name)
+        others[name] = str(path.absolute()) if path else ""
+    return receipts.Sources(
+        options.ledger, costs, options.findings, options.out, others
+    )
 
 
 def write_page(ledger: Path, suite: str) -> Path:
@@ -123,10 +164,12 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _read(ledger: Path, suites: list[str] | None) -> Ledger:
-    """The records of these suites, after a line on stderr for each skipped file."""
-    check_exists(ledger)
-    read = read_all(ledger, metrics=metric_of)
+def _read(ledger: Path, suites: list[str] | None, keep: Keep) -> Ledger:
+    """The records of these suites, after a line on stderr for each skipped file.
+
+    keep: gets their outcomes.
+    """
+    read = read_all(ledger, metrics=metric_of, keep=keep)
     print_problems("report", read.problems)
     present = {record.spec.suite for record in read.records}
     if not present and any(ledger.iterdir()):
@@ -181,25 +224,27 @@ def _write(
     board: "Leaderboard",
     frame: "pd.DataFrame",
     findings: "dict[str, Findings]",
-) -> int:
+) -> tuple[dict[Path, str], int]:
     """Write the page and the other files that the options ask for.
 
-    Returns the number of files in the folder of the page.
+    Returns the SHA-256 of each by path, without `--every-eval-ever`, and the number of
+    files in the folder of the page.
     """
     from elmo_bench.reporting.render import write, write_published, write_readme
     from elmo_bench.reporting.results import write_logs
     from elmo_bench.reporting.samples import write_datastore
 
-    files = write(board, ledger=options.ledger, out=options.out, findings=findings)
+    written = write(board, ledger=options.ledger, out=options.out, findings=findings)
+    of_page = len(written)
     for page in options.readme:
-        write_readme(board, page, options.out)
+        written[page] = write_readme(board, page, options.out)
     if options.every_eval_ever:
         is_file = options.every_eval_ever.suffix == ".jsonl"
         write_runs = write_logs if is_file else write_datastore
         write_runs(frame, board.systems, options.every_eval_ever)
     if options.published:
-        write_published(board, options.published)
-    return len(files)
+        written[options.published] = write_published(board, options.published)
+    return written, of_page
 
 
 def _print_findings_hint(options: argparse.Namespace) -> None:

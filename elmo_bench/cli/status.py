@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from elmo_bench.base.collection import no_collection
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
@@ -15,7 +16,7 @@ from elmo_bench.reporting.names import distinct_name
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.estimate import Amounts, readable
 from elmo_bench.runner.plan import PlannedRun, plan
-from elmo_bench.runner.states import STATES, LedgerState, RunState
+from elmo_bench.runner.states import STATES, LedgerState, RunState, ledger_of
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.sweeps import LEDGER
@@ -25,12 +26,17 @@ def main(arguments: list[str]) -> int:
     """Print the counts and the runs that a process works on.
 
     With --missing, only the runs that are missing. The exit code is 2 if a file of the
-    ledger had to be skipped. Raises UserError for options that a run refuses.
+    sweep's tasks had to be skipped. Raises UserError for options that a run refuses.
     """
     arguments_given = _parse(arguments)
     options = _options(arguments_given)
+    with no_collection():
+        return _status(arguments_given, options)
+
+
+def _status(arguments_given: argparse.Namespace, options: Sequence[str]) -> int:
     planned = plan(options)
-    ledger = LedgerState(planned.ledger)
+    ledger = ledger_of(planned)
     states = ledger.states(planned.runs)
     if planned.ledger != LEDGER:
         _warn_of_empty(planned.ledger, ledger)
@@ -82,7 +88,7 @@ def _warn_of_empty(folder: Path, ledger: LedgerState) -> None:
     """Print on stderr that a ledger is missing, or has no run."""
     if not folder.is_dir():
         print(f"elmo-bench status: {folder}: no such folder", file=sys.stderr)
-    elif not (ledger.records or ledger.holders or ledger.problems):
+    elif not (ledger.records or ledger.holders or ledger.problems or ledger.has_others):
         print(f"elmo-bench status: {folder}: no run in it", file=sys.stderr)
 
 

@@ -20,7 +20,7 @@ from elmo_bench.reporting.endings import already, next_lines, outcome
 from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import Plan, PlannedRun, plan
-from elmo_bench.runner.states import LedgerState, RunState, not_done, states_of
+from elmo_bench.runner.states import RunState, ledger_of, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.task_files import FLOOR, reads_own_data
@@ -124,7 +124,7 @@ def _start(
     if not todo:
         return line
     workers = min(todo, planned.workers or 1)
-    ledger = LedgerState(planned.ledger)
+    ledger = ledger_of(planned)
     return f"{line}; {time_left(states, ledger, workers, sizes)}"
 
 

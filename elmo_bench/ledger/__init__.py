@@ -37,6 +37,7 @@ from elmo_bench.ledger.record import (
     settings_key,
 )
 from elmo_bench.ledger.store import (
+    Keep,
     Ledger,
     Metrics,
     holders_of,

@@ -90,14 +90,21 @@ def _check_lengths(record: Record) -> None:
             raise UserError(
                 f"record.curves.{name}: {length} numbers of {epochs} epochs"
             )
-    shapes = [layers_of(mixes) for mixes in record.layer_weights]
-    for shape in shapes:
-        differs = any(len(numbers) > 1 for numbers in shape.values())
-        if differs or shape != shapes[0]:
+    first = layers_of(record.layer_weights[0]) if record.layer_weights else {}
+    for mixes in record.layer_weights:
+        if layers_of(mixes) != first or _has_other_norms(mixes):
             raise UserError(
                 "record.layer_weights: the epochs, or weights and norms, are of other "
                 "places or layers"
             )
+
+
+def _has_other_norms(mixes: dict[str, MixWeights]) -> bool:
+    """Whether a mix has norms of more or fewer layers than it has weights."""
+    for mix in mixes.values():
+        if "norms" in mix.model_fields_set and len(mix.norms) != len(mix.weights):
+            return True
+    return False
 
 
 def _check_best(record: Record) -> None:
@@ -127,14 +134,9 @@ def _check_corrected(record: Record) -> None:
             )
 
 
-def layers_of(mixes: dict[str, MixWeights]) -> dict[str, set[int]]:
+def layers_of(mixes: dict[str, MixWeights]) -> dict[str, int]:
     """How many layers the mixes of an epoch have, by place."""
-    layers = {}
-    for place, mix in mixes.items():
-        layers[place] = {len(mix.weights)}
-        if "norms" in mix.model_fields_set:
-            layers[place].add(len(mix.norms))
-    return layers
+    return {place: len(mix.weights) for place, mix in mixes.items()}
 
 
 def units_of(record: Record, split: str) -> float:

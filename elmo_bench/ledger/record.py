@@ -5,7 +5,9 @@ file. Scores are what the task's metric reports, in percent if they are shares. 
 with a default are left out where they do not apply; all other keys are always present.
 """
 
+import marshal
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -286,7 +288,7 @@ def learned(record: Record) -> bool:
 
 def run_hash(spec: Spec) -> str:
     """12 hex digits over the whole spec: its folder in the ledger."""
-    return digest(spec.to_json())[:12]
+    return _digest(spec.to_json())[:12]
 
 
 def settings_key(spec: Spec) -> str:
@@ -294,4 +296,19 @@ def settings_key(spec: Spec) -> str:
 
     It is known before data and weights are read.
     """
-    return digest(spec.to_json() | {"contents": None})[:12]
+    return _digest(spec.to_json() | {"contents": None})[:12]
+
+
+def _digest(value: dict[str, Any]) -> str:
+    """`digest`, which is computed once for the seeds of a run, read in turn."""
+    try:
+        # Version 2 writes equal bytes for equal values of equal types alone.
+        content = marshal.dumps(value, 2)
+    except ValueError:  # types that JSON reads from no file
+        return digest(value)
+    return _digest_of(content)
+
+
+@lru_cache(maxsize=16)
+def _digest_of(content: bytes) -> str:
+    return digest(marshal.loads(content))

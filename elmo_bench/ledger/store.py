@@ -38,6 +38,8 @@ AGAIN = "Run again with overwrite=true."
 # By task and name of the main score; None if the task is not installed
 # (`spec.names.metric_of`).
 Metrics = Callable[[str, str], Counting | None]
+# Is given the outcomes of a run.
+Keep = Callable[[RunPaths, Mapping[str, np.ndarray]], None]
 
 
 class Ledger(NamedTuple):
@@ -54,6 +56,7 @@ def read_all(
     *,
     metrics: Metrics | None = None,
     copies: Copies | None = None,
+    keep: Keep | None = None,
 ) -> Ledger:
     """Every record of a ledger, each read once and checked in full.
 
@@ -64,9 +67,10 @@ def read_all(
     metrics: so is a record whose scores do not follow from its outcomes
     (`read_record_at`); takes milliseconds for each. Whoever shows scores gives them.
     copies: gets to know all records.
+    keep: gets the outcomes of each record whose scores follow from them.
     """
     runs, problems = list_runs(root, within)
-    return read_listed(runs, problems, metrics=metrics, copies=copies)
+    return read_listed(runs, problems, metrics=metrics, copies=copies, keep=keep)
 
 
 def read_listed(
@@ -75,6 +79,7 @@ def read_listed(
     *,
     metrics: Metrics | None = None,
     copies: Copies | None = None,
+    keep: Keep | None = None,
 ) -> Ledger:
     """As `read_all`, of what `list_runs` has listed."""
     if metrics is not None:
@@ -86,9 +91,11 @@ def read_listed(
         if f"seed{run.seed}.json" not in names:  # faster than run.record.name
             continue
         try:
-            ledger.records.append(read_record_at(run, copies, metrics=metrics))
+            record = read_record_at(run, copies, metrics=metrics, keep=keep)
         except UserError as error:
             ledger.problems.append(str(error))
+        else:
+            ledger.records.append(record)
     return ledger
 
 
@@ -190,14 +197,18 @@ def _text(record: Record) -> bytes:
 
 
 def read_record_at(
-    run: RunPaths, copies: Copies | None = None, *, metrics: Metrics | None = None
+    run: RunPaths,
+    copies: Copies | None = None,
+    *,
+    metrics: Metrics | None = None,
+    keep: Keep | None = None,
 ) -> Record:
     """As `read_record`, and also raises UserError if the record belongs elsewhere, or
     is a copy of one read before.
 
     metrics: and if its task is installed and its figures do not follow from its
-    outcomes. If the task is not installed, nothing here knows its figures: tables mark
-    them as not checked.
+    outcomes, which `keep` gets. If the task is not installed, nothing here knows its
+    figures: tables mark them as not checked.
     """
     record = read_record(run.record)
     spec = record.spec
@@ -209,18 +220,21 @@ def read_record_at(
         metric = None
         if metrics is not None:
             metric = metrics(run.task, record.metric)
-        if metric is not None:
-            check_scores(record, run, metric)
+        outcomes = None if metric is None else check_scores(record, run, metric)
         if copies is not None:
             copies.check(record)
     except UserError as error:
         raise UserError(f"{run.record}: {error}") from None
+    if keep is not None and outcomes is not None:
+        keep(run, outcomes)
     return record
 
 
-def check_scores(record: Record, run: RunPaths, metric: Counting) -> None:
-    """Raise UserError unless the figures of a record follow from its outcomes by the
-    metric of its task."""
+def check_scores(
+    record: Record, run: RunPaths, metric: Counting
+) -> dict[str, np.ndarray]:
+    """The outcomes of a record, from which its figures follow by the metric of its
+    task. Raises UserError if they do not."""
     _check_name(run, "metric", "main score", record.metric, metric.main)
     _check_name(run, "formula", "formula", record.formula, metric.formula)
     outcomes = read_outcomes(run)
@@ -235,6 +249,7 @@ def check_scores(record: Record, run: RunPaths, metric: Counting) -> None:
                 f"outcomes on {split}: of {items:,} items; "
                 f"record.data.counts has {count:,}"
             )
+    return outcomes
 
 
 def _check_name(run: RunPaths, key: str, what: str, name: str, right: str) -> None:

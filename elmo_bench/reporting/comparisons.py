@@ -17,10 +17,12 @@ of Friedman's test (Demšar 2006, Journal of Machine Learning Research 7) take t
 a sample, and six are too few for that.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from math import nan, sqrt
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,10 +37,15 @@ from elmo_bench.base.metric import (
     summed_names,
     summed_types,
 )
-from elmo_bench.ledger import CLUSTER, RunPaths, of_split, read_outcomes
+from elmo_bench.ledger import CLUSTER, of_split
 from elmo_bench.reporting.families import judged_together
 from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
-from elmo_bench.reporting.rows import with_plain_texts
+from elmo_bench.reporting.outcomes import CachedOutcomes, ReadOutcomes
+from elmo_bench.reporting.rows import (
+    rows_of,
+    with_plain_texts,
+    with_texts_of_python,
+)
 from elmo_bench.reporting.significance import (
     CERTAIN,
     Difference,
@@ -50,13 +57,13 @@ from elmo_bench.reporting.significance import (
 from elmo_bench.spec.names import metric_of
 
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
-# Bytes of outcomes that stay in memory, as a system is compared with several others: a
-# record has up to 64 MiB, and 200 kB as a rule.
-MAX_CACHED = 2**28
+# The columns of runs that a test reads: selecting from all columns takes longer.
+_OF_RUNS = [
+    *("hash", "seed", "spec", "paths", "dev", "test", "converged", "checked"),
+    *("suite", "task", "version", "data", "metric", "basis", "drawn"),
+]
 # Of a test: counts of items, over all runs. A gibibyte, of which a test needs a few.
 MOST_NUMBERS = 2**27
-
-ReadOutcomes = Callable[[RunPaths], dict[str, np.ndarray]]
 
 
 class Comparison(NamedTuple):
@@ -89,24 +96,7 @@ class Comparison(NamedTuple):
     their_scores: tuple[float, ...]
 
 
-def cached_outcomes() -> ReadOutcomes:
-    """`read_outcomes` that remembers what it read last, up to MAX_CACHED bytes."""
-    known: dict[RunPaths, dict[str, np.ndarray]] = {}
-    sizes: dict[RunPaths, int] = {}
-
-    def read(run: RunPaths) -> dict[str, np.ndarray]:
-        if run not in known:
-            outcomes = read_outcomes(run)
-            sizes[run] = sum(values.nbytes for values in outcomes.values())
-            while known and sum(sizes.values()) > MAX_CACHED:
-                oldest = next(iter(known))
-                del known[oldest], sizes[oldest]
-            known[run] = outcomes
-        return known[run]
-
-    return read
-
-
+@with_texts_of_python
 def compare(
     runs: pd.DataFrame,
     pairs: pd.DataFrame,
@@ -129,13 +119,16 @@ def compare(
     for column, value in (("split", split), ("purpose", ""), ("family", "")):
         if column not in table:
             table[column] = value
-    by_hash = dict(iter(runs.sort_values("seed").groupby("hash")))
-    read = read or cached_outcomes()
+    by_hash: dict[str, list[Any]] = defaultdict(list)
+    for run in rows_of(runs[_OF_RUNS].sort_values("seed")):
+        by_hash[run.hash].append(run)
+    read = read or CachedOutcomes()
+    metrics = cache(scoring)
     compared: dict[tuple[str, str, str], Comparison] = {}
     for ours, theirs, split_ in zip(table.ours, table.theirs, table.split, strict=True):
         if (ours, theirs, split_) not in compared:
             compared[ours, theirs, split_] = _compare(
-                by_hash[ours], by_hash[theirs], split_, read
+                by_hash[ours], by_hash[theirs], split_, read, metrics
             )
     keys = zip(table.ours, table.theirs, table.split, strict=True)
     tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
@@ -148,31 +141,43 @@ def compare(
 
 
 def _compare(
-    ours: pd.DataFrame, theirs: pd.DataFrame, split: str, read: ReadOutcomes
+    ours: Sequence[Any],
+    theirs: Sequence[Any],
+    split: str,
+    read: ReadOutcomes,
+    metrics: Callable[[str, str], Counting],
 ) -> Comparison:
-    """Of two systems, each with the runs of one hash by seed."""
-    first, other = ours.iloc[0], theirs.iloc[0]
+    """Of two systems, each with the runs of one hash by seed. metrics: `scoring`."""
+    first, other = ours[0], theirs[0]
     paired = first.basis == other.basis and first.drawn
-    common = set(ours.seed) & set(theirs.seed)
+    common = {run.seed for run in ours} & {run.seed for run in theirs}
     if paired and common:
-        ours, theirs = ours[ours.seed.isin(common)], theirs[theirs.seed.isin(common)]
+        ours = [run for run in ours if run.seed in common]
+        theirs = [run for run in theirs if run.seed in common]
+    our_scores, their_scores = _scores(ours, split), _scores(theirs, split)
     tested, untested = None, ""
     try:
         _check_comparable(first, other)
         if paired and not common:
             raise UserError("no seed in common")
-        metric = scoring(first.task, first.metric)
+        metric = metrics(first.task, first.metric)
         arms = [_outcomes(arm, split, read, metric) for arm in (ours, theirs)]
-        seeds = _over_seeds(ours, theirs, split, paired=paired)
+        if paired:
+            pairs = zip(our_scores, their_scores, strict=True)
+            seeds = [over_seeds([one - another for one, another in pairs])]
+        else:
+            seeds = [_over_seeds(ours, split), _over_seeds(theirs, split)]
         tested = difference_of(arms, seeds, metric, paired=paired)
     except UserError as error:
         untested = (
             str(error).replace(f"{first.paths.ledger}/", "").rstrip(".")
         )  # the same page wherever it is
-    gains = {name: fmean(ours[name]) - fmean(theirs[name]) for name in ("dev", "test")}
-    reduction = relative_reduction(fmean(ours[split]), fmean(theirs[split]))
+    gains = {}
+    for name in ("dev", "test"):
+        gains[name] = fmean(_scores(ours, name)) - fmean(_scores(theirs, name))
+    reduction = relative_reduction(fmean(our_scores), fmean(their_scores))
     checked = bool(first.checked and other.checked)
-    converged = bool(ours.converged.all() and theirs.converged.all()) and checked
+    converged = checked and all(run.converged for run in (*ours, *theirs))
     low, high = tested.interval if tested else (nan, nan)
     return Comparison(
         gain=gains[split],
@@ -193,46 +198,42 @@ def _compare(
         p=tested.p if tested and converged else nan,
         n_ours=len(ours),
         n_theirs=len(theirs),
-        our_scores=tuple(ours[split]),
-        their_scores=tuple(theirs[split]),
+        our_scores=our_scores,
+        their_scores=their_scores,
     )
 
 
-def _check_comparable(ours: pd.Series, theirs: pd.Series) -> None:
+def _check_comparable(ours: Any, theirs: Any) -> None:
     for name in ("suite", "task", "version", "data", "metric"):
-        if ours[name] != theirs[name]:
+        one, other = getattr(ours, name), getattr(theirs, name)
+        if one != other:
             raise UserError(
-                f"{name} is {ours[name]} and {theirs[name]}. "
+                f"{name} is {one} and {other}. "
                 "Compare runs on the same data and metric."
             )
 
 
-def _over_seeds(
-    ours: pd.DataFrame, theirs: pd.DataFrame, split: str, *, paired: bool
-) -> list[Variance | None]:
-    """The variance of the mean over seeds of each of the two or, if `paired`, of the
-    mean difference.
-    """
-    scores = [arm[split].tolist() for arm in (ours, theirs)]
-    if paired:
-        differences = [one - other for one, other in zip(*scores, strict=True)]
-        return [over_seeds(differences)]
-    variances = []
-    for arm, of_arm in zip((ours, theirs), scores, strict=True):
-        deterministic = arm.iloc[0].spec.deterministic
-        variances.append(CERTAIN if deterministic else over_seeds(of_arm))
-    return variances
+def _scores(arm: Sequence[Any], split: str) -> tuple[float, ...]:
+    return tuple(getattr(run, split) for run in arm)
+
+
+def _over_seeds(arm: Sequence[Any], split: str) -> Variance | None:
+    """The variance of the mean over seeds."""
+    if arm[0].spec.deterministic:
+        return CERTAIN
+    return over_seeds(_scores(arm, split))
 
 
 def _outcomes(
-    arm: pd.DataFrame, split: str, read: ReadOutcomes, metric: Counting
+    arm: Sequence[Any], split: str, read: ReadOutcomes, metric: Counting
 ) -> dict[str, Counts]:
     """The outcomes of each run by its name."""
     types = summed_types(metric)
-    return {
-        str(paths.record.with_suffix("")): of_split(read(paths), split, types)
-        for paths in arm.paths
-    }
+    outcomes: dict[str, Counts] = {}
+    for run in arm:
+        name = str(run.paths.record.with_suffix(""))
+        outcomes[name] = of_split(read(run.paths), split, types)
+    return outcomes
 
 
 def scoring(task: str, main: str) -> Counting:

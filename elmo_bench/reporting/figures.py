@@ -94,7 +94,11 @@ class Drawing:
         self.paint(canvas.add_subplot(), phone)
         if self.message:
             canvas.suptitle(fill(self.message, round(size[0] * 7.7)), x=0.01, ha="left")
-        canvas.draw_without_rendering()
+        # The layout alone: `draw_without_rendering` would also draw, which takes as
+        # long as the drawing that is kept.
+        engine = canvas.get_layout_engine()
+        assert engine is not None
+        engine.execute(canvas)
         canvas.set_layout_engine("none")  # done once, not for each file
         return canvas
 

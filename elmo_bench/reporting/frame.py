@@ -9,16 +9,22 @@ from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.ledger.record import MixWeights
 from elmo_bench.reporting.columns import Run, run_of
 from elmo_bench.reporting.comparable import with_groups
 from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, distinct_name, is_checked
-from elmo_bench.reporting.rows import rows_of, with_plain_texts
+from elmo_bench.reporting.rows import (
+    rows_of,
+    with_plain_texts,
+    with_texts_of_python,
+    with_types,
+)
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
@@ -37,6 +43,7 @@ def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
     return runs_at((RunPaths.of(ledger, record), record) for record in records)
 
 
+@with_texts_of_python
 def runs_at(found: Iterable[tuple[RunPaths, Record]]) -> pd.DataFrame:
     """These records: the columns of `Run`, `checked`, and three that depend on the
     other runs.
@@ -59,7 +66,8 @@ def runs_at(found: Iterable[tuple[RunPaths, Record]]) -> pd.DataFrame:
         for name, hint in Run.__annotations__.items()
         if hint in (int, float, bool)
     }
-    frame = pd.DataFrame(rows, columns=Run._fields, dtype=object).astype(numbers)
+    objects = pd.DataFrame(rows, columns=Run._fields, dtype=object)
+    frame = with_types(objects, numbers)
     frame["left_out"] = frame.hash.map(reasons)
     checked = {task: is_checked(task) for task in set(frame.task)}
     frame["checked"] = frame.task.map(checked).astype(bool)
@@ -156,6 +164,7 @@ def newest(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.sort_values(["created", "seed"]).drop_duplicates("hash", keep="last")
 
 
+@with_texts_of_python
 def systems(runs: pd.DataFrame) -> pd.DataFrame:
     """A row for all seeds of a run, by hash: comparable ones together, best test score
     first.
@@ -175,32 +184,78 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
       not converge (a dagger)
     - the mean of `work_minutes`, of `peak_memory_mib`, of `ship_mib` and of `text_ms`
     """
-    runs = runs.sort_values("seed")
-    by_hash = runs.groupby("hash", sort=False)
-    table = newest(runs).drop(columns="attempt")
-    table = table.set_index("hash", drop=False).rename_axis(None)
-    table["seeds"] = by_hash.seed.agg(tuple)
-    table["seed_list"] = [", ".join(map(str, seeds)) for seeds in table.seeds]
-    table["n"] = by_hash.size()
-    deterministic = pd.Series(
-        [spec.deterministic for spec in table.spec], table.index, bool
+    by_hash: dict[str, list[Any]] = defaultdict(list)
+    for run in rows_of(runs.sort_values("seed")):
+        by_hash[run.hash].append(run)
+    table = newest(runs).set_index("hash", drop=False).rename_axis(None)
+    over_seeds = pd.DataFrame(
+        [_over_seeds(by_hash[run_hash]) for run_hash in table.hash],
+        table.index,
+        OverSeeds._fields,
     )
-    for name in ("dev", "test", "macro_f1"):
-        scores = by_hash[name].agg(tuple)
-        table[f"{name}_scores"] = scores
-        table[f"{name}_mean"] = scores.map(fmean)
-        table[f"{name}_sd"] = scores.map(_deviation).where(~deterministic)
-    table["seed_curves"] = by_hash.curve.agg(tuple)
-    table["seed_steps"] = by_hash.steps.agg(tuple)
-    table["seed_mixes"] = by_hash.mixes.agg(tuple)
-    table["seed_corrected"] = by_hash.corrected.agg(tuple)
-    best = runs.best_epoch.astype(str) + " of " + runs.epochs.astype(str)
-    table["seed_epochs"] = best.groupby(runs.hash).agg(tuple)
-    table["converged"] = by_hash.converged.sum()
+    replaced = [name for name in OverSeeds._fields if name in table]
+    table = pd.concat([table.drop(columns=["attempt", *replaced]), over_seeds], axis=1)
     table["mark"] = [_mark(row) for row in rows_of(table)]
-    for name in ("work_minutes", "peak_memory_mib", "ship_mib", "text_ms"):
-        table[name] = by_hash[name].agg(tuple).map(fmean)
     return with_plain_texts(with_groups(table))
+
+
+class OverSeeds(NamedTuple):
+    """The columns of a system that depend on all of its seeds: see `systems`."""
+
+    seeds: tuple[int, ...]
+    seed_list: str
+    n: int
+    dev_scores: tuple[float, ...]
+    dev_mean: float
+    dev_sd: float
+    test_scores: tuple[float, ...]
+    test_mean: float
+    test_sd: float
+    macro_f1_scores: tuple[float, ...]
+    macro_f1_mean: float
+    macro_f1_sd: float
+    seed_curves: tuple[list[float], ...]
+    seed_steps: tuple[list[int], ...]
+    seed_mixes: tuple[dict[str, MixWeights], ...]
+    seed_corrected: tuple[dict[str, str], ...]
+    seed_epochs: tuple[str, ...]
+    converged: int
+    work_minutes: float
+    peak_memory_mib: float
+    ship_mib: float
+    text_ms: float
+
+
+def _over_seeds(runs: Sequence[Any]) -> OverSeeds:
+    """Of the runs of one hash, by seed."""
+    dev = tuple(run.dev for run in runs)
+    test = tuple(run.test for run in runs)
+    macro_f1 = tuple(run.macro_f1 for run in runs)
+    is_drawn = not runs[0].spec.deterministic
+    return OverSeeds(
+        seeds=tuple(run.seed for run in runs),
+        seed_list=", ".join(str(run.seed) for run in runs),
+        n=len(runs),
+        dev_scores=dev,
+        dev_mean=fmean(dev),
+        dev_sd=_deviation(dev) if is_drawn else nan,
+        test_scores=test,
+        test_mean=fmean(test),
+        test_sd=_deviation(test) if is_drawn else nan,
+        macro_f1_scores=macro_f1,
+        macro_f1_mean=fmean(macro_f1),
+        macro_f1_sd=_deviation(macro_f1) if is_drawn else nan,
+        seed_curves=tuple(run.curve for run in runs),
+        seed_steps=tuple(run.steps for run in runs),
+        seed_mixes=tuple(run.mixes for run in runs),
+        seed_corrected=tuple(run.corrected for run in runs),
+        seed_epochs=tuple(f"{run.best_epoch} of {run.epochs}" for run in runs),
+        converged=sum(run.converged for run in runs),
+        work_minutes=fmean(run.work_minutes for run in runs),
+        peak_memory_mib=fmean(run.peak_memory_mib for run in runs),
+        ship_mib=fmean(run.ship_mib for run in runs),
+        text_ms=fmean(run.text_ms for run in runs),
+    )
 
 
 def summary(system: Any, split: str) -> Summary:

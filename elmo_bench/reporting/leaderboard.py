@@ -10,16 +10,12 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting.all_runs import RUNS, all_runs, spent
-from elmo_bench.reporting.comparisons import (
-    ReadOutcomes,
-    cached_outcomes,
-    compare,
-    ranks,
-)
+from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.figures import Drawing, figures_of
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
 from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.outcomes import CachedOutcomes, ReadOutcomes
 from elmo_bench.reporting.overview import (
     compared,
     encoders,
@@ -29,6 +25,7 @@ from elmo_bench.reporting.overview import (
 )
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.picture import headline, picture
+from elmo_bench.reporting.rows import with_texts_of_python
 from elmo_bench.reporting.selection import candidates, of_newest_protocol
 from elmo_bench.reporting.slices import slices
 from elmo_bench.reporting.steps import gains_of
@@ -83,17 +80,24 @@ class Leaderboard:
         ]
 
 
+@with_texts_of_python
 def leaderboard(
-    runs: pd.DataFrame, *, command: str, costs: Sequence[EncoderCost] = ()
+    runs: pd.DataFrame,
+    *,
+    command: str,
+    costs: Sequence[EncoderCost] = (),
+    read: ReadOutcomes | None = None,
 ) -> Leaderboard:
-    """Compute every table that there are runs for. costs: of encoders, whose gains are
-    shown against them.
+    """Compute every table that there are runs for.
+
+    costs: of encoders, whose gains are shown against them. read: reads the outcomes of
+    a run.
     """
+    read = read or CachedOutcomes()
     every = systems(shown(runs))
     suites, sections = [], []
     for _, of_suite in every.groupby("suite", sort=False):
         chosen = _chosen(of_suite)
-        read = cached_outcomes()
         comparisons = compare(runs, _pairs(of_suite, chosen), read=read)
         suites.append(_suite(of_suite, chosen[MAIN], comparisons, costs))
         sections.extend(

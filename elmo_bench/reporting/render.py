@@ -2,10 +2,11 @@
 parts of a README.
 """
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -46,9 +47,9 @@ _LATEX = str.maketrans({
 
 def write(
     board: Leaderboard, *, ledger: Path, out: Path, findings: Mapping[str, Findings]
-) -> list[Path]:
-    """Write every file and return their paths. Tables and figures that only the earlier
-    page names are removed.
+) -> dict[Path, str]:
+    """Write every file and return its SHA-256 by path. Tables and figures that only the
+    earlier page names are removed.
 
     findings: by suite.
     """
@@ -65,33 +66,37 @@ def write(
         if index.exists()
         else set()
     )
-    with atomic_write(index) as handle:
-        for piece in html_page(board, findings, ledger=ledger, out=out):
-            handle.write(piece.encode())
+    page = html_page(board, findings, ledger=ledger, out=out)
+    written = {index: _written(index, (piece.encode() for piece in page))}
     for path, content in files.items():
-        with atomic_write(path) as handle:
-            handle.write(content)
+        written[path] = _written(path, [content])
     for path in earlier - files.keys():
         path.unlink(missing_ok=True)
-    return [*files, index]
+    return written
 
 
-def write_published(board: Leaderboard, path: Path) -> None:
-    """Write what runs are compared with when they end."""
-    with atomic_write(path, "w") as handle:
-        text = json.dumps(
-            published.published_rows(board.runs, board.systems),
-            indent=1,
-            ensure_ascii=False,
-        )
-        handle.write(f"{text}\n")
+def _written(path: Path, pieces: Iterable[bytes]) -> str:
+    """Write a file atomically; the SHA-256 of its content."""
+    hasher = hashlib.sha256()
+    with atomic_write(path) as handle:
+        for piece in pieces:
+            handle.write(piece)
+            hasher.update(piece)
+    return hasher.hexdigest()
 
 
-def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
+def write_published(board: Leaderboard, path: Path) -> str:
+    """Write what runs are compared with when they end; returns its SHA-256."""
+    rows = published.published_rows(board.runs, board.systems)
+    text = json.dumps(rows, indent=1, ensure_ascii=False)
+    return _written(path, [f"{text}\n".encode()])
+
+
+def write_readme(board: Leaderboard, path: Path, out: Path) -> str:
     """Write what the suite `open` shows into a page, between the markers that it has.
 
     Between START and END the picture and table 1, between MINUTES and MINUTES_END what
-    runs take. Raises UserError for a page without either.
+    runs take. Returns its SHA-256. Raises UserError for a page without either.
     """
     text = "\n".join(line for _, line in read_lines(path)) + "\n"
     markers = [(START, END), (MINUTES, MINUTES_END)]
@@ -108,8 +113,7 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> None:
             minutes = table_lines(_minutes(board, shown))
     text = _between(text, START, summary, END)
     text = _between(text, MINUTES, minutes, MINUTES_END)
-    with atomic_write(path, "w") as handle:
-        handle.write(text)
+    return _written(path, [text.encode()])
 
 
 def _between(text: str, start: str, content: str, end: str) -> str:

@@ -22,6 +22,7 @@ interval and one p-value, by Student's t.
 `benchmarks/verdicts.py` simulates how often a verdict errs.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -229,11 +230,18 @@ def _without_each(
     """The score of each seed without each of the clusters [clusters, seeds]."""
     parts = counts.transpose(1, 0, 2)  # [items, seeds, K]
     if clusters is not None:
-        _, number = np.unique(clusters, return_inverse=True)
-        grouped = np.zeros((number.max(initial=-1) + 1, *parts.shape[1:]))
-        np.add.at(grouped, number, parts)
-        parts = grouped
+        parts = _summed(parts, clusters)
     return score(parts.sum(axis=0) - parts)
+
+
+def _summed(parts: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """The sums [clusters, seeds, K] of parts [items, seeds, K], in the items' order."""
+    _, number = np.unique(clusters, return_inverse=True)
+    of_item = math.prod(parts.shape[1:])
+    columns = parts.reshape(len(parts), of_item).T
+    # Several times as fast as np.add.at, in the same order.
+    sums = [np.bincount(number, column) for column in columns]
+    return np.stack(sums, axis=1).reshape(-1, *parts.shape[1:])
 
 
 def over_seeds(scores: Sequence[float]) -> Variance | None:

@@ -4,6 +4,7 @@ the outcomes of its records.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -21,10 +22,11 @@ from elmo_bench.base.metric import (
     units_of,
 )
 from elmo_bench.ledger import of_split, read_outcomes, slices_of
-from elmo_bench.reporting.comparisons import ReadOutcomes, difference_of, scoring
+from elmo_bench.reporting.comparisons import difference_of, scoring
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
 from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.outcomes import ReadOutcomes
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import over_seeds, summarise
@@ -120,9 +122,11 @@ def _sliced(
     read.
     """
     sliced = []
+    metrics = cache(scoring)
+    runs = runs[["hash", "seed", "paths"]]
     for system in rows_of(group):
         try:
-            metric = scoring(system.task, system.metric)
+            metric = metrics(system.task, system.metric)
             of_system = runs[runs.hash == system.hash].sort_values("seed")
             by_slice = _slices(
                 [read(paths) for paths in of_system.paths], list(of_system.seed), metric

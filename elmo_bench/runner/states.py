@@ -2,7 +2,7 @@
 the others will take."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -26,6 +26,7 @@ from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import FLOOR
 
 STATES = ("done", "running", "missing")
+Task = tuple[str, str]  # suite and task
 Group = tuple[str, ...]  # of runs that may be compared
 _ALIKE = 1  # the last of `_groups` that is a better estimate than sizes are
 
@@ -61,11 +62,25 @@ class LedgerState:
     Each file is read once.
     """
 
-    def __init__(self, ledger: Path, like: PlannedRun | None = None):
-        """like: read only the runs of this suite, task and encoder."""
+    def __init__(
+        self,
+        ledger: Path,
+        like: PlannedRun | None = None,
+        *,
+        tasks: Collection[Task] | None = None,
+    ):
+        """like: read only the runs of this suite, task and encoder. tasks: read only
+        the runs of these; the files of others are not looked at."""
         part = (like.spec.suite, like.spec.task, like.spec.encoder) if like else ()
         with no_collection():
             runs, problems = list_runs(ledger, part)
+            self.has_others = False
+            if tasks is not None:
+                asked = {
+                    run: runs[run] for run in runs if (run.suite, run.task) in tasks
+                }
+                self.has_others = len(asked) < len(runs)
+                runs = asked
             records, self.problems = read_listed(runs, problems)
         # The newest last.
         self.records = sorted(records, key=lambda record: record.created)
@@ -160,9 +175,16 @@ class LedgerState:
         return published.get((spec.suite, spec.task, spec.encoder))
 
 
+def ledger_of(plan: Plan) -> LedgerState:
+    """What the ledger of a sweep knows of its tasks: states and times depend on no
+    others."""
+    tasks = {(run.spec.suite, run.spec.task) for run in plan.runs}
+    return LedgerState(plan.ledger, tasks=tasks)
+
+
 def states_of(plan: Plan) -> list[RunState]:
     """The state of each run of a sweep; missing if it is to be made again."""
-    states = LedgerState(plan.ledger).states(plan.runs)
+    states = ledger_of(plan).states(plan.runs)
     if plan.overwrite:
         return [replace(state, state="missing") for state in states]
     return states

@@ -88,10 +88,21 @@ def compose(
         raise UserError(f"{name}: {first_line(error)}") from None
 
 
+@cache
+def config_of(options: tuple[str, ...]) -> DictConfig:
+    """The config of a default run, which many runs have in common.
+
+    Callers do not change it. Raises UserError, as `compose`.
+    """
+    return compose("config", options)
+
+
+@cache
 def choice_yaml(group: str, choice: str) -> dict[str, Any]:
     """What a choice puts into the config, as plain data, interpolations unresolved.
 
-    With what it extends, and without what it overrides. Raises UserError.
+    With what it extends, and without what it overrides. Callers do not change it.
+    Raises UserError.
     """
     content, _ = _choice(group, choice, CONF)
     return OmegaConf.to_container(content)  # type: ignore[return-value]

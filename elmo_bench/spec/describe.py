@@ -1,13 +1,10 @@
 """How a run is called: its label, the command that makes it, its learning rate."""
 
 import shlex
-from functools import cache
 from typing import Any
 
-from omegaconf import DictConfig
-
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import choice_yaml, compose
+from elmo_bench.spec.config import choice_yaml, config_of
 from elmo_bench.spec.options import is_option, spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import METRIC, OWN, RATE, invented
@@ -62,13 +59,7 @@ def _is_new(spec: RunSpec, key: str) -> bool:
         tree = choice_yaml(group, choices[0].removeprefix(prefix))
         if _has(tree, key):
             return False
-    return not is_option(key, _default_config(spec.base_options))
-
-
-@cache
-def _default_config(base_options: tuple[str, ...]) -> DictConfig:
-    """The config of a default run, which many runs have in common."""
-    return compose("config", base_options)
+    return not is_option(key, config_of(spec.base_options))
 
 
 def _has(tree: Any, key: str) -> bool:

@@ -19,6 +19,7 @@ from elmo_bench.spec.config import (
     VERSIONS,
     choice_yaml,
     compose,
+    config_of,
     reads_own_data,
     task_yaml,
 )
@@ -315,7 +316,7 @@ def _without_spaces(name: str) -> str:
 @cache
 def composed(options: tuple[str, ...]) -> RunSpec:
     """The spec of the run with these options, which is composed once."""
-    return RunSpec.of(compose("config", options))
+    return RunSpec.of(config_of(options))
 
 
 # No change of the user's: versions of code, names of the user's files and columns, and

@@ -17,7 +17,7 @@ from elmo_bench.runner.states import RunState
 from elmo_bench.spec.names import task_class
 from tests.reporting.ledgers import add, fill
 from tests.runner.fake_child import DONE, FAILED, USER_ERROR
-from tests.runs import OWN, ROOT, VECTORS, run_small, small
+from tests.runs import OWN, ROOT, VECTORS, small
 
 
 @pytest.fixture
@@ -26,14 +26,11 @@ def fake(fake_children):
     return f"ledger={fake_children}"
 
 
-def test_a_run_gives_its_record_and_is_made_once(tmp_path, elmo_run):
-    ledger, record = elmo_run
-    options = small(f"ledger={ledger}")
-    again = elmo_bench.run(*options)
-    assert isinstance(again, Record) and again == record
-    assert again.scores.test.overall["f1"] == record.scores.test.overall["f1"]
-    first = elmo_bench.run(*small(f"ledger={tmp_path}", encoder="glove"))
-    assert first == elmo_bench.run(*small(f"ledger={tmp_path}", encoder="glove"))
+def test_a_run_gives_its_record_and_is_made_once(tmp_path):
+    options = small(f"ledger={tmp_path}", encoder="none")
+    first = elmo_bench.run(*options)
+    assert isinstance(first, Record) and "f1" in first.scores.test.overall
+    assert elmo_bench.run(*options) == first
 
 
 MISTAKES = [
@@ -61,6 +58,7 @@ def own_run(folder):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_on_own_data_makes_its_floor_too(tmp_path, capsys):
     record = elmo_bench.run(*own_run(tmp_path))
     scores = elmo_bench.results(tmp_path).set_index("encoder").test
@@ -245,7 +243,7 @@ def test_frames_of_two_ledgers_are_compared(tmp_path):
     assert row["n_ours"] == row["n_theirs"] == 3 and row["verdict"]
 
 
-def test_the_record_of_a_run_fits_its_row(tmp_path):
-    record = run_small(tmp_path, encoder="glove")
-    [row] = elmo_bench.results(tmp_path).to_dict("records")
+def test_the_record_of_a_run_fits_its_row(elmo_run):
+    ledger, record = elmo_run
+    [row] = elmo_bench.results(ledger).to_dict("records")
     assert row["test"] == record.scores.test.overall["f1"]

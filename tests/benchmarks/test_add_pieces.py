@@ -16,7 +16,7 @@ from elmo_bench.ledger.costs import write_cost
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from tests.ledger.records import changed, make_cost, put
-from tests.runs import GOLDEN, ROOT, SMALL, VECTORS, files, run_small
+from tests.runs import GOLDEN, ROOT, SMALL, VECTORS, files
 
 pytest.importorskip("transformers")
 PARTS = "encoder.contextual.parts"
@@ -126,6 +126,7 @@ def test_a_killed_script_is_started_again(tiny_bert, usual, tmp_path, add_pieces
     assert read_record(RunPaths.of(ledger, today).record).outcomes == before.outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -155,8 +156,8 @@ def test_a_run_that_may_be_another_stays(tiny_bert, usual, tmp_path, add_pieces,
     assert files(ledger) == listed
 
 
-def test_other_runs_stay_and_measurements_move(tiny_bert, tmp_path, add_pieces):
-    run_small(tmp_path / "runs", encoder="elmo")
+def test_other_runs_stay_and_measurements_move(tiny_bert, tmp_path, add_pieces, elmo_run):
+    shutil.copytree(elmo_run[0], tmp_path / "runs")
     encoder = HfEncoder(weights=str(tiny_bert))
     files_alone = encoder.checksum.partition(" ")[0]
     settings = {"encoder.words": "static", "encoder.contextual.kind": "hf", "encoder.contextual.weights": "tiny-bert"}

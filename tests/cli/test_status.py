@@ -111,6 +111,17 @@ def test_damaged_records_are_named_and_the_others_are_counted(status, ledger, ca
     assert all(f"WRONG {path.record}: not valid JSON" in said for path in paths[1:])
 
 
+def test_the_records_of_other_tasks_are_not_read(status, ledger, capsys):
+    """Neither states nor times depend on them; `check` and `report` name what is wrong with them."""
+    put(ledger, "task=snli", "encoder=none").record.write_text("{")
+    assert main(["status", *SWEEP, f"ledger={ledger}"]) == 0
+    assert capsys.readouterr().err == ""  # it has a run
+    put(ledger, "task=ner", "encoder=hf", "encoder.name=other").record.write_text("{")
+    assert main(["status", *SWEEP, f"ledger={ledger}"]) == 2
+    assert main(["check", str(ledger)]) == 1
+    assert capsys.readouterr().out.count("not valid JSON") == 2
+
+
 def test_a_ledger_that_is_named_and_has_no_run_is_a_line(status, ledger, capsys):
     def line():
         assert main(["status", *SWEEP, f"ledger={ledger}"]) == 0

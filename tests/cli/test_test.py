@@ -8,7 +8,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.spec import config
-from tests.runs import GOLDEN, printed_folder
+from tests.runs import GOLDEN, first_ones, printed_folder
 
 NETWORK = """
 import torch
@@ -64,44 +64,48 @@ def test_what_the_pages_show_keeps_the_contract(folder, capsys):
 
 
 BROKEN = [  # module, what is replaced, by what, and what the line says
-    ("length", "float(len(word))", "float(len(word) * len(sentences))", "other vectors in another call"),
     ("length", "float(len(word))", "1 / (len(word) - 1)", 'ZeroDivisionError: division by zero ("{path}", line 7'),
     ("network", "torch.manual_seed(0)", "pass", "loaded again it has another checksum or other vectors."),
-    ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
-    ("network", "return [", "self.net.bias += 1e-6; return [", "encode changes its weights or buffers"),
     ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),
     ("data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),
-    ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
-    ("head", "class Head", "class Heads", "no class Head in its head.py"),
-    ("metric", "class Metric", "class Metrics", "no class Metric in its metric.py"),
     ("data", "def read_file", "canonical = lambda self, each: 1\n    def read_file", "equal for examples that differ"),
     ("head", "self.labels = embedder,", "self.x, self.labels = embedder, nn.Linear(2, 2),", "reaches x.bias, x.weight"),
     ("head", "x.masked_fill(~text.mask[:, :, None], -2.0).amax(dim=1)", "x.sum(1) * (4 - x.shape[1])", "Mask padding"),
     ("head", 'batch["gold"])', 'batch["gold"]) + 9', "on the same 4 examples. Look at what collate gives"),
-    ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
     ("head", "return self.scores(", "assert not text; return self.scores(", "line 18, in forward assert not text"),
     ("head", "in self(batch).argmax(dim=1).tolist()", 'in batch["gold"].tolist()', "of dev changes with its gold"),
-    ("data", "each.gold for each in train", "len(each.gold) for each in train", "Give lists of texts, or numbers"),
     ("metric", '"correct": np.array', '"correct": list', "Metric.counts: 'correct': give an array with a whole number"),
     ("metric", '{"accuracy": 100', '{"acc": 100', "Metric.figures: no 'accuracy', which is the main figure. Add it."),
+    ("length.yaml", "name: length", "name: lengths", "encoder=length: its yaml has name: lengths. Give file and name"),
+    ("network", "def load", "def loaded", "encoders/network.py has no function load. See docs/extend.md."),
+    ("mytask.yaml", "test: test.txt", "test: train.txt", "task=mytask: test has the same examples as train"),
+    ("mytask.yaml", "epochs: 10", "epochs: 10\n  pacience: 1", "training.pacience: nothing reads it (did you mean"),
+    ("head", " if each.gold in self.labels else 0", "", "Head.collate: ValueError ('odd' is not in list) for the gold"),
+    ("metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
+    ("length", "float(len(word))", "float(len(word) * len(sentences))", "other vectors in another call"),
+    ("network", "return [", "self.net.bias += 1e-6; return [", "encode changes its weights or buffers"),
+    ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
+]  # fmt: skip
+MORE = [  # of the same kinds
+    ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
+    ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
+    ("head", "class Head", "class Heads", "no class Head in its head.py"),
+    ("metric", "class Metric", "class Metrics", "no class Metric in its metric.py"),
+    ("data", "each.gold for each in train", "len(each.gold) for each in train", "Give lists of texts, or numbers"),
     ("metric", 'sums["items"]}', 'sums["words"]}', "outcomes without 'words'. Run again with overwrite=true."),
     ("metric", '/ sums["items"]}', '/ float("inf") * 0 - float("nan")}', "Metric.figures: accuracy is nan. Give"),
     ("metric", '("correct",)', '("corect",)', "Metric.counts has no corect, which Metric.summed names."),
-    ("length.yaml", "name: length", "name: lengths", "encoder=length: its yaml has name: lengths. Give file and name"),
     ("length.yaml", "kind:", "type:", "encoder.contextual: its yaml has no kind. Give the name of a file in"),
-    ("network", "def load", "def loaded", "encoders/network.py has no function load. See docs/extend.md."),
-    ("mytask.yaml", "test: test.txt", "test: train.txt", "task=mytask: test has the same examples as train"),
     ("mytask.yaml", "epochs: 10", "epochs: -1", "task.training.epochs=-1: give a whole number from 1"),
-    ("mytask.yaml", "epochs: 10", "epochs: 10\n  pacience: 1", "training.pacience: nothing reads it (did you mean"),
     ("mytask.yaml", "name: adam", "name: adman", "task.training.optimizer.name=adman: unknown name"),
     ("mytask.yaml", "name: linear", "name: liner", "task.training.schedule.name=liner: unknown name"),
-    ("head", " if each.gold in self.labels else 0", "", "Head.collate: ValueError ('odd' is not in list) for the gold"),
     ("metric", '100 * sums["correct"]', '100 * float(sums["correct"])', "TypeError: only"),
-    ("metric", "cells[1] for", "cells[0] for", "Metric.score_files: {{'accuracy': 100.0}} for a file of Data.write"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=[said[:40] for *_, said in BROKEN])
+@pytest.mark.parametrize(
+    "broken", first_ones([*BROKEN, *MORE], len(BROKEN)), ids=[said[:40] for *_, said in (*BROKEN, *MORE)]
+)
 def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, broken):
     """Of encoders alone or of tasks alone."""
     module, old, new, said = broken

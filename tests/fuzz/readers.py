@@ -148,6 +148,7 @@ def of_text() -> list[Case]:
         one("base.files:unpack", archive.getvalue(), zip_, lambda read, path: read(path, "x.txt", path.parent / "o")),
         one("encoders.binary_vectors:read_fasttext", (FASTTEXT / "skipgram.bin").read_bytes(), "x.bin", finite=False),
         one("base.json:read_json", json.dumps(make_record().to_json()), "x.json"),
+        one("reporting.receipts:read_receipt", json.dumps({"inputs": "0" * 64, "files": {"a": "1" * 64}}), "x.json"),
         one("ledger.locks:read_holder", json.dumps(HOLDER.to_json()), "x.json"),
         one("elmo.options:BiLMOptions.from_file", json.dumps(RELU.to_json()), "x.json"),
         one("elmo.embed:read", TEXT),

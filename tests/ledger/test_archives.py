@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -19,6 +19,7 @@ KINDS = st.sampled_from([np.uint8, np.uint16, np.uint32, np.uint64, np.int64, np
 ARRAYS = st.dictionaries(st.text("ab.:é", min_size=1, max_size=5), arrays(KINDS, st.integers(0, 40)), max_size=6)
 
 
+@settings(max_examples=30)
 @given(ARRAYS, st.booleans())
 def test_arrays_are_numpys(tmp_path_factory, content, compressed):
     path = tmp_path_factory.mktemp("npz") / "x.npz"

@@ -7,7 +7,7 @@ from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.spec.names import metric_of
-from tests.reporting.ledgers import add, full
+from tests.reporting.ledgers import add, fill, full
 from tests.runs import ROOT
 
 
@@ -19,15 +19,31 @@ def committed():
     return ledger, leaderboard(runs(folder, ledger.records), command="")
 
 
+def correct(ledger):
+    """Say of the first run of GloVe that its cost was corrected."""
+    record = add(ledger, "ner", "glove", 0)
+    changed = record.model_copy(update={"corrected": {"cost": "halved <by> hand"}})
+    rewrite_record(RunPaths.of(ledger, record), changed)
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """The folder of a rendered ledger with all experiments, for tests that only read it."""
     folder = tmp_path_factory.mktemp("site")
     full(folder / "runs", tasks=("ner", "snli"), light=("ner",), seeds=1)
     add(folder / "runs", "ner", "elmo", 0, size="paper")
-    record = add(folder / "runs", "ner", "glove", 0)
-    changed = record.model_copy(update={"corrected": {"cost": "halved <by> hand"}})
-    rewrite_record(RunPaths.of(folder / "runs", record), changed)
+    correct(folder / "runs")
+    assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_site(tmp_path_factory):
+    """The same of a ledger with the sections encoders, regularisation, speed and all runs."""
+    folder = tmp_path_factory.mktemp("small_site")
+    fill(folder / "runs", "ner snli", "glove elmo")
+    add(folder / "runs", "ner", "elmo", 0, penalty=1.0)
+    correct(folder / "runs")
     assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
     return folder
 

@@ -1,6 +1,7 @@
 """The page in a headless Chromium: nothing goes wrong, nothing is asked for, sorting and filtering work."""
 
 import shutil
+from contextlib import contextmanager
 
 import pytest
 
@@ -22,15 +23,15 @@ def browser():
         browser.close()
 
 
-@pytest.fixture
-def page(browser, site):
+@contextmanager
+def opened(browser, folder):
     """The page, which must end without an error in the console and without having asked for anything but itself."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
-    address = (site / "index.html").as_uri()
+    address = (folder / "index.html").as_uri()
     page.set_default_timeout(PATIENCE)
     page.goto(address)
     page.evaluate("document.querySelectorAll('#details details').forEach(each => { each.open = true; })")
@@ -38,6 +39,19 @@ def page(browser, site):
     assert errors == []
     assert {url.partition("#")[0] for url in requests} <= {address, "data:,", "about:blank"}
     page.close()
+
+
+@pytest.fixture
+def page(browser, site):
+    """Of a ledger with all experiments."""
+    with opened(browser, site) as page:
+        yield page
+
+
+@pytest.fixture
+def small_page(browser, small_site):
+    with opened(browser, small_site) as page:
+        yield page
 
 
 def column(page, table, index):
@@ -67,7 +81,8 @@ def test_sorting_by_mouse_and_keyboard_with_empty_cells_last(page):
     assert heads.nth(index - 1).get_attribute("aria-sort") is None
 
 
-def test_the_filter_and_what_is_open_are_in_the_address(page):
+def test_the_filter_and_what_is_open_are_in_the_address(small_page):
+    page = small_page
     rows = "#details tbody tr:visible"
     assert page.locator("#data-open li").first.is_visible()  # a section without a table
     everything = page.locator(rows).count()

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import t
 
 from elmo_bench.ledger import RunPaths, digest_of, read_record, write_record
-from elmo_bench.reporting import comparisons
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.render import to_csv
@@ -26,7 +25,7 @@ from tests.reporting.frames import (
     tables_in,
     texts,
 )
-from tests.reporting.ledgers import fill, right_on
+from tests.reporting.ledgers import right_on
 
 
 def by_pair(comparisons):
@@ -215,23 +214,3 @@ def test_arms_with_other_clusters_or_a_single_one_are_not_tested(tmp_path, ours,
     row = compare_in(tmp_path, "elmo", "glove")
     assert why in row.untested
     assert (row.difference, row.verdict, row.conclusion) == (None, "", "not tested")
-
-
-def test_outcomes_in_memory_are_bounded(tmp_path, monkeypatch):
-    """A record has up to 64 MiB of them, and a ledger thousands of records."""
-    records = fill(tmp_path, "sst5", "glove elmo", seeds=3)
-    paths = [RunPaths.of(tmp_path, record) for record in records]
-    read_again = []
-    original = comparisons.read_outcomes
-    monkeypatch.setattr(comparisons, "read_outcomes", lambda run: read_again.append(run) or original(run))
-    size = sum(values.nbytes for values in original(paths[0]).values())
-    monkeypatch.setattr(comparisons, "MAX_CACHED", 3 * size + size // 2)
-    read = comparisons.cached_outcomes()
-    for run in (*paths[:3], *paths[:3]):
-        read(run)
-    assert read_again == paths[:3]
-    for run in (paths[3], paths[1], paths[0]):  # the first is out, the second is not
-        read(run)
-    assert read_again == [*paths[:4], paths[0]]
-    monkeypatch.setattr(comparisons, "MAX_CACHED", 0)
-    assert read(paths[5]) is read(paths[5])  # one at least, however large

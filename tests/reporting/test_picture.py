@@ -17,6 +17,7 @@ from elmo_bench.reporting.tables import layout_of
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.frames import experiment_in, texts
 from tests.reporting.ledgers import PAPER, fill
+from tests.runs import first_ones
 
 TABLE1 = Experiment.load("table1")
 
@@ -114,12 +115,15 @@ def test_other_encoders_have_a_table_and_a_mark_where_they_have_runs(tmp_path):
     assert FAINT in style
 
 
-@pytest.mark.parametrize("encoders", ["glove elmo", "glove elmo_word elmo_alone elmo minilm random mpnet none"])
+@pytest.mark.parametrize(
+    "encoders", first_ones(["glove elmo_word elmo_alone elmo minilm random mpnet none", "glove elmo"], 1)
+)
 def test_a_drawn_interval_contains_zero_exactly_beside_a_tie(tmp_path, encoders):
     fill(tmp_path, "ner snli", encoders, seeds=2)
     check_drawn(*experiment_in(tmp_path, "table1"))
 
 
+@pytest.mark.slow
 def test_so_does_each_committed_one(committed):
     _, board = committed
     experiment = Experiment.load("table1")

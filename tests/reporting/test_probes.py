@@ -27,18 +27,19 @@ def test_selectivity_is_over_the_seeds_of_both_on_the_same_layer(tmp_path):
     assert table[table.labels == "control"].selectivity_mean.isna().all()
 
 
-@pytest.fixture
-def ledger(tmp_path):
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("probes")
     for task in ("wsd", "deprel", "pos"):
         for encoder, depth in (("elmo_only", 3), ("random_only", 3), ("bert_mini_only", 7)):
             for number in range(depth):
-                layer(tmp_path, task, encoder, number, lift=0.02 * number)
+                layer(folder, task, encoder, number, lift=0.02 * number)
                 if task == "pos":
-                    layer(tmp_path, task, encoder, number, lift=-0.3, **CONTROL)
-        add(tmp_path, task, "glove", 0)
-    add(tmp_path, "pos", "elmo_only", 0)  # of all layers: no part of it
-    add(tmp_path, "ner", "glove", 0)
-    return tmp_path
+                    layer(folder, task, encoder, number, lift=-0.3, **CONTROL)
+        add(folder, task, "glove", 0)
+    add(folder, "pos", "elmo_only", 0)  # of all layers: no part of it
+    add(folder, "ner", "glove", 0)
+    return folder
 
 
 def test_every_layer_of_every_probe_and_encoder(ledger):
@@ -56,6 +57,7 @@ def test_every_layer_of_every_probe_and_encoder(ledger):
         assert [row["dev gain over layer 0"] == "" for row in rows] == [row["variant"].endswith(" 0") for row in rows]
 
 
+@pytest.mark.slow
 def test_a_probe_is_in_the_tables_of_its_own_experiments_alone(ledger):
     tasks = {}
     for name, section in sections_of(board_of(ledger)).items():

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, digest_of, read_outcomes, read_record, write_record
+from elmo_bench.reporting import findings
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.render import END, MINUTES, START
 from tests.ledger.records import changed, put
@@ -225,6 +226,20 @@ def test_code_of_findings_runs_only_from_a_folder_that_was_named(tmp_path, monke
     assert "#### Mine" in (tmp_path / "theirs/runs-report/README.md").read_text(encoding="utf-8")
 
 
+def test_claims_are_compiled_with_their_asserts(tmp_path, monkeypatch):
+    levels = []
+
+    def compiled(*code, optimize=-1):
+        levels.append(optimize)
+        return compile(*code, optimize=optimize)
+
+    monkeypatch.setattr(findings, "compile", compiled, raising=False)
+    write_findings(tmp_path, "## One\nclaim: one\nfigure:\nruns:\n\nOne.", "def one(tables):\n    return {}")
+    assert len(read_findings(tmp_path, "open", []).shown) == 1
+    assert levels == [0]
+
+
+@pytest.mark.slow
 def test_claims_are_checked_where_python_leaves_out_asserts(tmp_path):
     text = "## Wrong\nclaim: wrong\nfigure:\nruns:\n\nWrong."
     write_findings(tmp_path, text, "def wrong(tables):\n    assert 1 > 2\n    return {}")

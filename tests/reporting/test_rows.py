@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from elmo_bench.reporting.rows import lines_of, rows_of
+from elmo_bench.reporting.rows import lines_of, rows_of, with_plain_texts, with_texts_of_python, with_types
 
 ALL_TYPES = {
     "n": [1, 2],
@@ -45,3 +45,40 @@ def test_a_row_has_its_columns_by_name():
     [first, second] = rows_of(FRAMES["of all types"])
     assert (first.n, first.x, first.yes, first.text) == (1, 0.5, True, "a")
     assert second.text is None
+
+
+TYPES = {"n": float, "x": object, "yes": object}
+
+
+@pytest.mark.parametrize("types", [{}, {"x": object}, TYPES], ids=len)
+def test_types_are_those_of_astype(types):
+    frame = FRAMES["of all types"].set_axis(["k", "k"])
+    pd.testing.assert_frame_equal(with_types(frame, types), frame.astype(types))
+
+
+def test_a_changed_copy_leaves_the_frame_as_it_was():
+    frame = FRAMES["of all types"].copy()
+    changed = with_types(frame, {"n": int, "x": float})
+    changed["n"] += 1
+    changed.loc[:, "x"] = 9.0
+    pd.testing.assert_frame_equal(frame, FRAMES["of all types"])
+
+
+def test_texts_are_pythons_own_inside_and_as_before_outside():
+    before = pd.get_option("mode.string_storage")
+
+    @with_texts_of_python
+    def storage_of(*texts):
+        return pd.Series(texts, dtype="str").dtype.storage
+
+    assert storage_of("a", "b") == "python"
+    with pytest.raises(TypeError):  # it ends when the function fails, too
+        storage_of(storage=1)
+    assert pd.get_option("mode.string_storage") == before
+
+
+def test_plain_texts_are_objects_and_what_is_missing_stays_so():
+    frame = pd.DataFrame({"text": pd.Series(["a", None], dtype="str"), "n": [1, 2]})
+    plain_frame = with_plain_texts(frame)
+    assert list(plain_frame.dtypes) == [object, np.dtype("int64")]
+    assert plain_frame.text.tolist()[0] == "a" and plain_frame.text.isna().tolist() == [False, True]

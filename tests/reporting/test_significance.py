@@ -12,6 +12,7 @@ from elmo_bench.base.metric import columns, main_figure, summed_names
 from elmo_bench.reporting.significance import (
     Difference,
     Variance,
+    _summed,
     difference,
     holm,
     over_seeds,
@@ -153,3 +154,14 @@ def test_mean_and_sample_deviation():
 def test_of_a_baseline_without_errors_there_is_no_reduction():
     assert relative_reduction(90.0, 100.0) is None
     assert relative_reduction(90.0, 80.0) == 50.0
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3), (1, 1, 1), (400, 3, 4)])
+def test_sums_of_clusters_have_the_bits_of_sums_one_by_one(shape):
+    draw = np.random.default_rng(1)
+    parts = draw.random(shape) / 3
+    clusters = draw.integers(5, 50, shape[0])
+    _, number = np.unique(clusters, return_inverse=True)
+    expected = np.zeros((number.max(initial=-1) + 1, *shape[1:]))
+    np.add.at(expected, number, parts)
+    assert np.array_equal(_summed(parts, clusters), expected)

@@ -129,6 +129,7 @@ def test_a_record_without_files_gets_them_when_the_run_has_read_them(options, tm
         assert found(options) == paths
 
 
+@pytest.mark.slow
 def test_after_an_upgrade_of_a_package_that_cuts_words_it_is_not_found(options, tiny_bert, monkeypatch):
     """A stack, too; encoders that do not need the package are not concerned."""
     pytest.importorskip("transformers")

@@ -82,17 +82,21 @@ def test_a_tuned_encoder_changes_where_it_was_asked_to(tmp_path, tiny_bert, way)
     assert way != "lora" or all("lora_" in name for name in names)
 
 
-def test_while_the_head_learns_alone_the_encoder_stays_and_the_run_is_the_frozen_one(
-    tmp_path, monkeypatch, tiny_bert, frozen
-):
+def test_while_the_head_learns_alone_the_encoder_stays(tmp_path, monkeypatch, tiny_bert):
     monkeypatch.setattr(module, "head_alone", lambda epochs: epochs)
     options, encoder = tuned_run("full", tiny_bert)
-    assert not changed(*trained_encoder(tmp_path / "tuned", *options, encoder=encoder))
-    rested = run_small(tmp_path / "runs", *options, encoder=encoder)
+    assert not changed(*trained_encoder(tmp_path, *options, encoder=encoder))
+
+
+@pytest.mark.slow
+def test_and_the_run_is_the_frozen_one(tmp_path, monkeypatch, tiny_bert, frozen):
+    monkeypatch.setattr(module, "head_alone", lambda epochs: epochs)
+    options, encoder = tuned_run("full", tiny_bert)
+    rested = run_small(tmp_path, *options, encoder=encoder)
     assert rested.curves.train_loss == pytest.approx(frozen.curves.train_loss, rel=1e-5)
 
 
-@pytest.mark.parametrize("way", ["lora", "full"])
+@pytest.mark.parametrize("way", first_ones(["lora", "full"], 1))
 def test_the_record_says_what_was_trained_and_the_head_keeps_it(tmp_path, tiny_bert, frozen, way):
     options, encoder = tuned_run(way, tiny_bert)
     record = run_small(tmp_path, *options, encoder=encoder)

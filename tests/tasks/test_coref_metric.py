@@ -35,8 +35,7 @@ def write(path, documents, side):
     return path
 
 
-@for_each(CASES)
-def test_equals_the_reference_scorer(case, _):
+def check_case(case):
     gold, predicted = [[document[side] for document in case["documents"]] for side in ("key", "response")]
     scores = score(METRIC, gold, predicted)
     check(scores["by_type"], case["scores"])
@@ -48,6 +47,17 @@ def test_equals_the_reference_scorer(case, _):
             counted = outcomes[f"{name}_{side}"]
             assert counted.shape == (len(gold),)
             assert counted.sum() == pytest.approx(case["scores"][name][side], abs=1e-9)
+
+
+@for_each(CASES[::4])
+def test_a_sample_equals_the_reference_scorer(case, _):
+    check_case(case)
+
+
+@pytest.mark.slow
+@for_each(CASES)
+def test_equals_the_reference_scorer(case, _):
+    check_case(case)
 
 
 @pytest.mark.slow

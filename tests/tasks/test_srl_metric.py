@@ -94,6 +94,7 @@ def test_files_by_hand(tmp_path, change, counts):
     assert (overall["correct"], overall["excess"], overall["missed"]) == counts
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "ewt_propbank").is_dir(), reason="needs ewt_propbank in $ELMO_BENCH_DATA")
 @pytest.mark.parametrize(("split", "count", "roles"), [("dev", 4963, 9479), ("test", 4795, 9250)])
 def test_real_gold_files(split, count, roles):

@@ -2,9 +2,14 @@
 
 import os
 import re
+import runpy
 import socket
 import subprocess
 import sys
+import warnings
+from contextlib import suppress
+
+import pytest
 
 from tests.runs import ROOT
 
@@ -24,19 +29,45 @@ with open_loggers(options, work=Path(sys.argv[1]), **run) as loggers:
 """
 
 
-def test_no_secret_of_the_command_line_is_in_any_file_and_wandb_has_options_and_scores_alone(tmp_path):
+def in_a_program(script, *words):
+    """Run CODE in a program of its own, as a person does."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WANDB_MODE": "offline", "WANDB_CONSOLE": "wrap"}
+    command = [sys.executable, str(script), *words]
+    done = subprocess.run(command, cwd=script.parent, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, PRINTED in done.stdout) == (0, True), done.stderr
+
+
+def in_a_copy(script, *words):
+    """The same in a copy of this process, which has imported torch and Lightning: wandb sees that script's command."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it has several threads; the copy uses none of them
+        child = os.fork()
+    if child == 0:
+        with script.with_suffix(".log").open("w") as log, suppress(BaseException):
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+            sys.stdout = sys.stderr = log
+            os.chdir(script.parent)
+            os.environ |= {"WANDB_MODE": "offline", "WANDB_CONSOLE": "wrap"}
+            sys.argv = [str(script), *words]
+            runpy.run_path(str(script), run_name="__main__")
+            log.flush()
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    printed = script.with_suffix(".log").read_text(encoding="utf-8")
+    assert (status, PRINTED in printed) == (0, True), printed
+
+
+@pytest.mark.parametrize("run", [in_a_copy, pytest.param(in_a_program, marks=pytest.mark.slow)])
+def test_no_secret_of_the_command_line_is_in_any_file_and_wandb_has_options_and_scores_alone(tmp_path, run):
     """A password in an address, as an option and in the config; all files of CSV, TensorBoard and wandb, offline."""
     address = f"http://user:{SECRET}@example.org/v.txt?token={SECRET}"
     script = tmp_path / "started-here" / "script.py"
     script.parent.mkdir()
     script.write_text(CODE, encoding="utf-8")
     work = tmp_path / "work"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WANDB_MODE": "offline", "WANDB_CONSOLE": "wrap"}
-    done = subprocess.run(
-        [sys.executable, str(script), str(work), address],
-        cwd=script.parent, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, PRINTED in done.stdout) == (0, True), done.stderr
+    run(script, str(work), address)
     files = [path for path in work.rglob("*") if path.is_file()]
     for path in files:
         assert SECRET.encode() not in path.read_bytes(), path

@@ -27,6 +27,7 @@ def test_the_examples_run_as_written_and_print_what_is_shown(capsys):
         assert [float(found) for found in NUMBER.findall(printed)] == pytest.approx(shown, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgotten")
 def test_the_encoder_and_the_task_of_the_docs_run(tmp_path, monkeypatch, capsys):
     """Their code is put into a folder, which a run includes, as the pages say."""

@@ -14,11 +14,19 @@ STATIC = [("ner", "glove"), ("sst5", "glove")]
 # Tasks on data of the user's own have heads of the suite's tasks: learned words show that theirs are built.
 KINDS = [("ner", "none"), *((task, "none") for task in OWN)]
 KINDS += [(task, "elmo") for task in choices("task") if task not in OWN]
+# These have the head and the data of another that is among them.
+REUSED = [("pairs", "none"), ("classification", "none"), ("deprel", "elmo")]
 # The embedder gives the other heads learned words as it gives them ELMo.
 LEARNED = [(task, "none") for task in choices("task") if (task, "none") not in KINDS]
 
+FAST = [kind for kind in [*KINDS, *STATIC] if kind not in REUSED]
+# A head that looks at single words cannot learn words that occur once, so most read ELMo. These take a second each:
+LONG = [("coref", "elmo"), ("snli", "elmo")]
+LEARNING = [each for each in KINDS if (each[1] == "elmo" or each[0] == "ner") and each not in [*LONG, *REUSED]]
+LEARNING += first_ones(LONG, 0)
 
-@pytest.fixture(scope="module", params=[*KINDS, *STATIC, *first_ones(LEARNED, 0)], ids="-".join)
+
+@pytest.fixture(scope="module", params=[*FAST, *first_ones([*REUSED, *LEARNED], 0)], ids="-".join)
 def bench(request):
     """A head with narrow layers."""
     task, encoder = request.param
@@ -55,9 +63,8 @@ def test_the_penalty_of_the_mixes_is_relative_to_one_item_whatever_the_size_of_t
     assert (penalty[0] > 10) == (summed and bool(bench.head.embedder.mixes))
 
 
+@pytest.mark.parametrize("bench", LEARNING, indirect=True, ids="-".join)
 def test_it_learns_four_examples(bench):
-    if bench.spec.encoder != "elmo" and bench.spec.task not in ("ner", "coref"):
-        pytest.skip("slow, and a head that looks at single words cannot learn words that occur once")
     contract.check_learning(bench)
 
 
