@@ -12,6 +12,7 @@ from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
 from elmo_bench.spec.task_files import floor_of
 
+KEPT = (".csv", ".tsv", ".jsonl", ".conll", ".conllu")  # endings of files to predict
 Next = tuple[list[str], str]  # a command, and what it is for
 
 
@@ -51,7 +52,18 @@ def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
 
 def _predict(ledger: Path, record: Record) -> list[str]:
     path = RunPaths.of(ledger, record).record
-    return ["predict", str(path), "NEW.csv", "OUT.csv"]
+    ending = _ending(record)
+    return ["predict", str(path), f"NEW{ending}", f"OUT{ending}"]
+
+
+def _ending(record: Record) -> str:
+    """The ending of files like those that a run read; of packed ones CSV."""
+    settings = record.spec.settings
+    file = settings.get("data.file") or settings.get("data.train") or ""
+    ending = Path(str(file)).suffix
+    if ending in KEPT:
+        return ending
+    return ".conll" if record.spec.task == "tagging" else ".csv"
 
 
 def best_on_dev(records: Sequence[Record]) -> Record:

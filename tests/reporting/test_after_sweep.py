@@ -42,6 +42,20 @@ def test_a_sweep_on_own_data_is_followed_by_the_use_of_the_best(tmp_path, capsys
     assert best.seed == 0 and max(means, key=lambda run: sum(means[run]) / len(means[run])) == best.hash
 
 
+@pytest.mark.parametrize(
+    ("settings", "ending"),
+    [
+        ({"data.file": "mine.jsonl"}, "jsonl"),
+        ({"data.file": None, "data.train": "a.tsv"}, "tsv"),
+        ({"data.file": "mine.csv.gz"}, "csv"),
+        ({"data.file": "FOLDER"}, "csv"),
+    ],
+)
+def test_the_file_to_predict_has_the_form_of_the_file_that_was_read(tmp_path, settings, ending):
+    made = [add(tmp_path, "classification", "glove", 0, suite="a", settings=settings)]
+    assert commands(made, tmp_path)[-1].endswith(f" NEW.{ending} OUT.{ending}")
+
+
 def test_runs_selected_by_two_scores_have_a_best_each(tmp_path):
     """A higher macro-F1 is no better than a lower accuracy."""
     made = []
