@@ -248,7 +248,7 @@ def test_a_score_that_its_outcomes_do_not_give_is_a_warning(tmp_path):
     with pytest.warns(UserWarning, match="outcomes on test: they add up to f1"):
         frame = elmo_bench.results(tmp_path)
     assert frame.hash.tolist() == [good.hash]
-    assert report._read(tmp_path, None).records == [good]  # as of the command
+    assert report._read(tmp_path, None, lambda paths, outcomes: None).records == [good]  # as of the command
 
 
 def test_the_finding_on_context_grows_with_its_runs():

@@ -8,7 +8,7 @@ from benchmarks.golden import GOLDEN, TASKS, differences, fingerprint, group, ha
 from tests.runs import DATA
 
 KNOWN = json.loads((GOLDEN / "hashes.json").read_text())
-SAMPLE = 3  # every third sweep of the campaign
+SAMPLE = 4  # every fourth sweep of the campaign
 FINGERPRINTS = json.loads((GOLDEN / "fingerprints.json").read_text())
 
 
