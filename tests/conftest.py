@@ -12,6 +12,12 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as `make test`: otherwise commands measure, and print, what is idle
 
 
+def pytest_sessionstart() -> None:
+    """Of many tests some import Lightning: as a run does, without what it looks for, which takes a second less."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        import elmo_bench.training.lightning  # noqa: F401
+
+
 def pytest_collection_finish() -> None:
     """What is imported by now stays: garbage collection need not look at it again, which takes 5 % of the time."""
     gc.collect()
