@@ -83,6 +83,7 @@ def test_a_sweep_reads_own_data_for_runs_that_are_missing(tmp_path, monkeypatch)
     assert read == [1]
 
 
+@pytest.mark.slow
 def test_a_sweep_gives_its_own_runs_as_results_has_them(fake, tmp_path, monkeypatch):
     add(tmp_path / "runs", "ner", "glove", 0)
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
@@ -96,6 +97,7 @@ def test_a_sweep_gives_its_own_runs_as_results_has_them(fake, tmp_path, monkeypa
     assert elmo_bench.sweep(f"seed={DONE}", fake).record.tolist() == frame.record.tolist()
 
 
+@pytest.mark.slow
 def test_failed_runs_of_a_sweep_raise_when_the_others_have_ended(fake, tmp_path, capsys):
     with pytest.raises(elmo_bench.UserError) as raised:
         elmo_bench.sweep(f"seed={FAILED},{DONE},{USER_ERROR}", fake)

@@ -83,6 +83,7 @@ def test_calls_one_after_another_have_the_answers_of_one(records):
     assert head.predict([]) == []
 
 
+@pytest.mark.slow
 def test_pairs_are_tuples_and_tokens_are_lists(records, tmp_path):
     record = records("pairs")
     rows = predicted_file(record, PAIRS, ["premise", "hypothesis"], tmp_path, "--probabilities")

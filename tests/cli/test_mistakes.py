@@ -214,6 +214,7 @@ MISSING = [  # a command; what it says of the file
 ]
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_named_before_torch_is_imported():
     """And before NLTK is, which takes as long. One process for all, as each takes seconds."""
     commands = [command.split() for command, _ in MISSING]

@@ -102,6 +102,7 @@ def test_finetune_goes_on_from_the_weights_and_their_vocabulary(trained, tmp_pat
     assert (tmp_path / "tuned" / "README.md").read_text(encoding="utf-8") == card
 
 
+@pytest.mark.slow
 def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(trained, tmp_path, capsys, refused):
     more = [f"corpus={trained}/other.txt", f"heldout={trained}/dev.txt", "recipe.steps=2", "recipe.cells=20"]
     assert main(["finetune", f"weights={GOLDEN}", f"out={tmp_path}/tuned", *more, *TINY]) == 0

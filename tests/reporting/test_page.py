@@ -100,6 +100,7 @@ def test_links_lead_to_a_ledger_of_any_name(tmp_path):
     assert Path(urllib.parse.unquote(urllib.parse.urlsplit(record).path)).is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_exploratory_and_superseded_runs_are_folded(tmp_path):
     """The best 20 rows of a table are shown; what is folded is text in a comment, which nothing in it ends."""

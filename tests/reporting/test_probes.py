@@ -42,6 +42,7 @@ def ledger(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_layer_of_every_probe_and_encoder(ledger):
     tables, [figure] = tables_in(ledger, "layers"), figures_in(ledger, "layers")
     assert figure.phone_size[0] < figure.size[0]

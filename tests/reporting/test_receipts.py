@@ -175,6 +175,7 @@ def test_other_code_makes_it_again(made, tmp_path, monkeypatch):
     assert not made()
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_printed_again(made_in_full, runs, capsys):
     record_of(runs, "elmo").write_text("{", encoding="utf-8")
     for _ in range(2):

@@ -88,6 +88,7 @@ def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, lat
 OLD = {"protocol": 1}  # settings of an earlier training protocol
 
 
+@pytest.mark.slow
 def test_a_section_shows_the_newest_protocol_and_names_it(tmp_path):
     fill(tmp_path, "ner srl", "glove elmo", seeds=2, settings=OLD, best=2)
     old = board_of(tmp_path)

@@ -191,6 +191,7 @@ def test_many_files_have_one_digest_and_two_of_one_name_are_two(tmp_path):
     assert finished._digests("data", paths) != {name: digest}
 
 
+@pytest.mark.slow
 def test_a_sweep_starts_the_runs_that_are_not_finished(options, tmp_path, monkeypatch):
     """One changed label runs again; a damaged record too, so that its process says what is wrong with it."""
     started = []
@@ -213,6 +214,7 @@ def test_a_sweep_starts_the_runs_that_are_not_finished(options, tmp_path, monkey
     assert start() == ([], [0, 1])
 
 
+@pytest.mark.slow
 def test_a_finished_run_imports_no_torch(options):
     paths = record(options)
     code = f"""

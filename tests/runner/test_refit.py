@@ -48,6 +48,7 @@ def test_the_kept_head_has_read_dev_and_the_scores_are_those_without_it(tmp_path
     assert refitted.about.spec == record.spec
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_refitted_without_being_trained_again(tmp_path, capsys):
     usual, _ = made(tmp_path)
     whole, expected = made(tmp_path / "whole", "refit=true")

@@ -169,6 +169,7 @@ def test_a_log_goes_on_after_its_last_epoch(rows, kept):
     assert _finished_epochs("") == ""
 
 
+@pytest.mark.slow
 def test_killed_after_early_stopping_trains_no_further_epoch(tmp_path):
     options = ("task.training.epochs=30", "task.training.patience=1", "task.training.optimizer.lr=1e-7")
     whole = run_small(tmp_path / "whole", *options)

@@ -74,6 +74,7 @@ def test_labels_that_one_split_has():
     assert notes[1:] == ["train: lacks 2 of the labels of dev and test, which no head can learn (DATE, GAME)"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "counts"),
     [  # counted with a few lines of Python over the columns of the files

@@ -54,6 +54,7 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake_children, monkeyp
     assert {*said} == {"0.5 of gpu 3", "0.5 of gpu 5"}
 
 
+@pytest.mark.slow
 def test_the_first_line_says_how_much_there_is_to_do(fake_children, capsys):
     """A minute for the run of this task that the ledger has; the run that is done takes none."""
     for run in plan(options(fake_children, SKIPPED)).runs:
@@ -139,6 +140,7 @@ def slow(tmp_path):
         yield process, holders[0].pid
 
 
+@pytest.mark.slow
 def test_children_end_with_a_sweep_that_is_killed(tmp_path, slow):
     slow[0].kill()
     deadline = time.monotonic() + 20

@@ -10,7 +10,7 @@ from elmo_bench.spec.names import head_class
 from elmo_bench.tasks.tagging.features import features_of, shape_of
 from elmo_bench.tasks.tagging.names import names_of, numbers_of, tags_of
 from tests.heads import built
-from tests.runs import GOLDEN, OWN, VECTORS, first_ones
+from tests.runs import GOLDEN, VECTORS, first_ones
 
 FLOORS = {"classification": "tfidf", "pairs": "tfidf", "tagging": "features"}
 GLOVE = ("encoder=glove", f"suite.vectors={VECTORS}")
@@ -23,7 +23,7 @@ def linear(request):
     return built(request.param, "head=linear", *ELMO, f"data.max_train={contract.FEW}")
 
 
-@pytest.fixture(scope="module", params=OWN)
+@pytest.fixture(scope="module", params=first_ones(["tagging", "classification", "pairs"], 2))
 def floor(request):
     """A floor that was fitted to 60 examples, most loosely at last."""
     trial = built(request.param, f"encoder={FLOORS[request.param]}", f"suite.vectors={VECTORS}", "data.max_train=60")

@@ -252,6 +252,7 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
         capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_predict_takes_the_names_of_columns(tmp_path, refused):
     options = ("task=classification", *OWN["classification"], "task.training.least_steps=null")
     record = run_small(tmp_path / "runs", *options, "task.training.epochs=1", encoder="none")

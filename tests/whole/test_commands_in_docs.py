@@ -76,6 +76,7 @@ def test_a_command_in_the_docs_is_accepted(line):
                 accepted(*run)
 
 
+@pytest.mark.slow
 def test_runs_that_pages_count_in_words_are_planned():
     quickstart, page = (
         (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("quickstart.md", "experiments.md")
