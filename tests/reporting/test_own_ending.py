@@ -22,7 +22,7 @@ def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_th
     said = capsys.readouterr().out
     assert re.search(r"\| classification \(MiB to ship\) +\| +[\d.]+ \| +[\d.]+ \| +[\d.]+ \|", said)
     assert re.search(r"\| classification \(ms a text\) +\| +[\d.]+ \| +[\d.]+ \| +[\d.]+ \|", said)
-    [record] = re.findall(r"elmo-bench predict (\S+seed\d\.json) NEW.csv OUT.csv", said)
+    record, *_floor = re.findall(r"elmo-bench predict (\S+seed\d\.json) NEW\.jsonl OUT\.jsonl", said)
     assert Path(record).is_file()
     [page] = re.findall(r"the page, to open in a browser: (\S+)", said)
     text = Path(page).read_text(encoding="utf-8")
