@@ -144,11 +144,12 @@ def columns(metric: Counting, counts: Counts, names: Sequence[str]) -> np.ndarra
     names: the K counts of `summed_names`; a type that the counts lack has 0. Raises
     UserError if another count is missing.
     """
+    wanted = set(names)
     # Counts by type are many, and widening all of them takes a gigabyte.
     needed = {
         name: values
         for name, values in counts.items()
-        if not name.startswith(TYPE) or name in names
+        if not name.startswith(TYPE) or name in wanted
     }
     every = _per_item(metric, needed)
     for name in names:

@@ -170,8 +170,8 @@ def unknown_option(key: str, config: DictConfig) -> str:
         )
     if key == METRIC:
         return (
-            f"{key}: task={config.task.name} has one main score. "
-            "task=classification and task=pairs take accuracy or macro_f1."
+            f"{key}: task={config.task.name} has one main score, which selects the "
+            "epoch. Leave out the option."
         )
     *parents, last = key.split(".")
     node: Any = config

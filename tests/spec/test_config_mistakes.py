@@ -44,8 +44,8 @@ from elmo_bench.spec.config import compose, sweep
         ("+task@x=ner", "+task: nothing reads it"),
         ("+encoder.pooling=mean", "+encoder.pooling: nothing reads it"),
         ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
-        ("task.metric=macro_f1", "task.metric: task=ner has one main score. task=classification and task=pairs take"),
-        ("++task.metric=f1", "task.metric: task=ner has one main score. task=classification and task=pairs take"),
+        ("task.metric=macro_f1", "task.metric: task=ner has one main score, which selects the epoch. Leave out"),
+        ("++task.metric=f1", "task.metric: task=ner has one main score, which selects the epoch. Leave out"),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'data.max_train'?)"),
     ],
 )  # fmt: skip

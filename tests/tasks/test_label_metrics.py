@@ -13,7 +13,8 @@ from sklearn.metrics import f1_score
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import columns, main_figure, summed_names, summed_types, units_of
-from elmo_bench.ledger import joined, of_split
+from elmo_bench.ledger import by_type, joined, of_split
+from elmo_bench.reporting import comparisons
 from elmo_bench.reporting.significance import Variance, difference
 from elmo_bench.runner.contract_parts import check_metric
 from elmo_bench.spec.names import metric_of, task_class
@@ -150,6 +151,19 @@ def test_counts_by_type_come_back_item_by_item(items):
     wanted = {name: values.tolist() for name, values in counts.items() if name.endswith(".gold")}
     assert {name: back[name].tolist() for name in back if name != "correct"} == wanted
     assert of_split(stored, "test").keys() == {"correct"}
+
+
+def test_more_counts_by_item_than_memory_takes_are_one_line(monkeypatch):
+    metric = metric_of("classification", "macro_f1")
+    runs = [metric.counts([*"aabb"], [*predicted]) for predicted in ("aabb", "abab")]
+    stored = joined({"dev": {}, "test": runs[0]})
+    arms = {"one": runs[0]}, {"other": runs[1]}
+    monkeypatch.setattr(by_type, "MOST_NUMBERS", 4 * 6 - 1)
+    with pytest.raises(UserError, match=r"^2 labels of 4 items take too much memory item by item"):
+        of_split(stored, "test", summed_types(metric))
+    monkeypatch.setattr(comparisons, "MOST_NUMBERS", 4 * 7 * 2 - 1)
+    with pytest.raises(UserError, match=r"^macro_f1 of 4 items, 2 runs and 7 counts: a test takes too much memory"):
+        comparisons.difference_of(arms, [Variance(0.1, 1.0)] * 2, metric)
 
 
 def test_a_task_has_its_usual_metric_unless_it_has_the_named_one():
