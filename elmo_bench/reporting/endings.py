@@ -11,7 +11,7 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, learned, score_of
-from elmo_bench.reporting.names import BASELINE
+from elmo_bench.reporting.names import BASELINE, counted
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.spec.budget import epochs_of
 from elmo_bench.spec.config import choices
@@ -34,7 +34,8 @@ def outcome(ledger: Path, record: Record, state: str) -> str:
     if not learned(record):
         state += ", but the head learned nothing"
     if record.refit is not None:
-        state += f" and refitted on train and dev ({record.refit.epochs} epochs)"
+        epochs = counted(record.refit.epochs, "epoch")
+        state += f" and refitted on train and dev ({epochs})"
     main = measure(record.metric, record.scores.test.overall)
     dev = score_of(record, "dev")
     test = score_of(record, "test")
