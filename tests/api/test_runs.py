@@ -71,6 +71,7 @@ def test_a_run_on_own_data_makes_its_floor_too(tmp_path, capsys):
     assert [path.read_bytes() for path in sorted(tmp_path.rglob("seed0.json"))] == before
 
 
+@pytest.mark.slow
 def test_a_sweep_reads_own_data_for_runs_that_are_missing(tmp_path, monkeypatch):
     elmo_bench.run(*own_run(tmp_path))
     read = []
@@ -121,6 +122,7 @@ def test_a_run_that_is_left_to_another_process_is_a_warning(fake, tmp_path, monk
         assert elmo_bench.sweep(f"seed={DONE}", fake).empty
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_keeps_what_is_done(fake, tmp_path, monkeypatch):
     ended = module.look_up
 

@@ -98,6 +98,7 @@ def test_pairs_are_tuples_and_tokens_are_lists(records, tmp_path):
 SENTENCES = [["Marvolo", "sailed", "home"], [], ["to", "Quibbleton"]]
 
 
+@pytest.mark.slow
 def test_tags_have_the_probabilities_of_a_file(records, tmp_path):
     record = records("tagging")
     given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"

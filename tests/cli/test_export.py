@@ -69,6 +69,7 @@ def test_softmax_and_vocabulary_are_carried_over(trained, tmp_path):
         assert (tmp_path / "saved" / name).read_bytes() == (trained / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_nothing_is_written_over_unless_asked_for(tmp_path, capsys):
     assert main(["export", str(GOLDEN), str(tmp_path)]) == 0
     before = {name: (tmp_path / name).read_bytes() for name in NAMES}

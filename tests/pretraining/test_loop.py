@@ -31,6 +31,7 @@ def checkpoints(out):
     return sorted(path.name for path in (out / "checkpoints").iterdir())
 
 
+@pytest.mark.slow
 def test_the_loss_falls_and_new_sentences_are_foreseen(corpus):
     trained = train(corpus, corpus / "out")
     words = {word for sentence in made_up(400) for word in sentence}

@@ -81,6 +81,7 @@ def test_sorting_by_mouse_and_keyboard_with_empty_cells_last(page):
     assert heads.nth(index - 1).get_attribute("aria-sort") is None
 
 
+@pytest.mark.slow
 def test_the_filter_and_what_is_open_are_in_the_address(small_page):
     page = small_page
     rows = "#details tbody tr:visible"

@@ -133,6 +133,7 @@ def test_each_label_column_of_a_file_is_a_task_and_a_task_has_its_newest_version
     assert cells(said, "ner")[1] == "3 and 3"
 
 
+@pytest.mark.slow
 def test_runs_selected_by_macro_f1_are_tested_by_it_and_stand_apart_from_those_by_accuracy(tmp_path, capsys):
     fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews")
     fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews", settings={"task.metric": "macro_f1"})

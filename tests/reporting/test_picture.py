@@ -98,6 +98,7 @@ def test_what_is_judged_does_not_change_when_elmo_alone_arrives(tmp_path):
         assert list(after[column]) == list(before[column])
 
 
+@pytest.mark.slow
 def test_other_encoders_have_a_table_and_a_mark_where_they_have_runs(tmp_path):
     fill(tmp_path, "ner snli sst5", "glove elmo", seeds=2)
     assert others_table(*experiment_in(tmp_path, "table1")) is None

@@ -188,7 +188,7 @@ CONTRADICTIONS = [  # ... removes a setting
 
 
 @pytest.mark.parametrize(
-    "changes", first_ones(CONTRADICTIONS[::3] + CONTRADICTIONS[1::3] + CONTRADICTIONS[2::3], 13), ids=str
+    "changes", first_ones(CONTRADICTIONS[::3] + CONTRADICTIONS[1::3] + CONTRADICTIONS[2::3], 5), ids=str
 )
 def test_contradictory_settings_are_one_line(stranger, few, tmp_path, capsys, changes):
     def change(spec):

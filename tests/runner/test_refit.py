@@ -107,6 +107,7 @@ def test_what_cannot_be_refitted_is_one_error(options, said):
     assert str(error.value).startswith(said)
 
 
+@pytest.mark.slow
 def test_refit_changes_no_hash_and_the_run_export_and_sweep_say_it(tmp_path, capsys):
     usual, _ = described("task=pairs", "data.file=a.csv")
     refitted, setup = described("task=pairs", "data.file=a.csv", "refit=true")

@@ -91,6 +91,7 @@ def test_the_kept_head_holds_what_was_trained_and_nothing_frozen(finished, ledge
     assert about["encoders"] == {"": finished.spec.contents["weights"]}
 
 
+@pytest.mark.slow
 def test_a_run_without_elmo_has_no_layer_weights_and_overwrite_runs_it_again(tmp_path):
     record = run_small(tmp_path, encoder="glove")
     path = RunPaths.of(tmp_path, record).record

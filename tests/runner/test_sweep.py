@@ -66,6 +66,7 @@ def test_the_first_line_says_how_much_there_is_to_do(fake_children, capsys):
     assert first == "3 runs, 1 of them done; about 2 min left, one after the other, 1 min with 2 at once"
 
 
+@pytest.mark.slow
 def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(fake_children):
     """An old record of runs that are now killed, left without a word, or skipped."""
     for run in plan(options(fake_children, KILLED, SILENT, SKIPPED)).runs:

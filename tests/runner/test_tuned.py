@@ -60,7 +60,7 @@ def changed(before, after):
     return {name for name, value in before.items() if not torch.equal(value, after[name])}
 
 
-@pytest.mark.parametrize("way", ["elmo", "none"])
+@pytest.mark.parametrize("way", first_ones(["elmo", "none"], 1))
 def test_a_frozen_encoder_is_equal_bit_for_bit_after_training(tmp_path, tiny_bert, way):
     options, encoder = tuned_run(way, tiny_bert)
     before, after = trained_encoder(tmp_path, *options, f"{TUNE}=none", encoder=encoder)

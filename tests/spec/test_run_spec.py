@@ -53,7 +53,11 @@ def runs():
 SEVERAL = [*runs()]
 
 
-@pytest.mark.parametrize("options", first_ones([*SEVERAL[::2], *SEVERAL[1::2]], len(SEVERAL[::2])), ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    first_ones([*SEVERAL[::4], *SEVERAL[1::4], *SEVERAL[2::4], *SEVERAL[3::4]], len(SEVERAL[::4])),
+    ids=" ".join,
+)
 def test_the_command_of_a_spec_makes_an_equal_spec(options):
     made = spec(*options)
     words = shlex.split(command_of(made, 3))

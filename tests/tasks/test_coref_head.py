@@ -104,6 +104,7 @@ def test_the_marginal_loss_equals_a_plain_loop():
     assert marginal_loss(scores, torch.tensor(clusters)).item() == pytest.approx(total, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_gradients_agree_with_finite_differences():
     _, train, head, index = build(*ELMO, "data.max_train=1", "task.head.kept=1.5", *TINY)
     head.double().eval()

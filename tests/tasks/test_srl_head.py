@@ -10,6 +10,7 @@ from elmo_bench.tasks.srl.columns import Proposition, Sentence
 from elmo_bench.tasks.srl.head import best_paths
 from elmo_bench.text.tags import allowed_transitions
 from tests import heads
+from tests.runs import first_ones
 from tests.tasks.test_srl_lstm import plainly as layer_plainly
 
 build = partial(heads.build, "srl")
@@ -70,7 +71,7 @@ def valid(path):
     return all(b[0] != "I" or a in (f"B{b[1:]}", b) for a, b in itertools.pairwise(labels))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", first_ones(range(6), 2))
 def test_it_finds_the_best_of_all_valid_sequences(seed):
     torch.manual_seed(seed)
     scores = torch.randn(len(LENGTHS), 5, len(LABELS), dtype=torch.double)

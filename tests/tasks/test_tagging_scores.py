@@ -15,7 +15,7 @@ from elmo_bench.spec.describe import command_of
 from elmo_bench.spec.names import task_class
 from elmo_bench.text.own_checks import PREDICTED
 from tests.golden_cases import score
-from tests.runs import first_ones, run_small
+from tests.runs import first_ones, first_rows, run_small
 from tests.tasks.test_own_tasks import described, read
 from tests.text.test_own_data import write
 from tests.text.test_schemes import AS_IOBES, LETTERS, SEQEVAL, drawn
@@ -163,11 +163,14 @@ def test_a_file_without_a_tag_but_o_has_no_score(tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "options", "written"),
-    [
-        ("plain", (), {"NN", "VB", "O"}),
-        ("nameless", ("data.columns=1:2",), {"B-_", "I-_", "O"}),
-        ("types", ("data.columns=1:2", "data.scheme=IO"), {"B-PER", "O"}),
-    ],
+    first_rows(
+        [
+            ("plain", (), {"NN", "VB", "O"}),
+            ("nameless", ("data.columns=1:2",), {"B-_", "I-_", "O"}),
+            ("types", ("data.columns=1:2", "data.scheme=IO"), {"B-PER", "O"}),
+        ],
+        1,
+    ),
 )
 def test_a_run_and_its_predictions_have_one_score(tmp_path, kind, options, written):
     """From the file to the record, and through `predict` and `score` to the same F1; the file has a third column."""

@@ -7,6 +7,7 @@ from elmo_bench.base.progress import forget_kernels, kernels_used
 from elmo_bench.training import adadelta
 from elmo_bench.training.adadelta import TABLE, Adadelta
 from tests.nn.test_compiled import needs_compiler
+from tests.runs import first_ones
 
 MATRICES = ((4, 3), (7, 13), (64, 33), (TABLE - 1, 5))
 TABLES = ((TABLE, 1), (TABLE, 3), (TABLE + 1, 17), (2000, 100))
@@ -80,14 +81,17 @@ def assert_both_give_the_same(monkeypatch, run, **tolerance):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"lr": 0.5},
-        {"lr": 0.123, "rho": 0.9, "eps": 1e-8},
-        {"rho": 0.999, "eps": 1e-3},
-        {"rho": 0.0},
-        {"lr": 0.0},
-    ],
+    first_ones(
+        [
+            {},
+            {"lr": 0.123, "rho": 0.9, "eps": 1e-8},
+            {"lr": 0.5},
+            {"rho": 0.999, "eps": 1e-3},
+            {"rho": 0.0},
+            {"lr": 0.0},
+        ],
+        2,
+    ),
 )
 def test_each_shape_has_the_same_numbers(monkeypatch, options):
     assert_both_give_the_same(monkeypatch, lambda: trained(parameters_of(SHAPES), **options))

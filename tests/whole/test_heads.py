@@ -21,7 +21,7 @@ LEARNED = [(task, "none") for task in choices("task") if (task, "none") not in K
 
 FAST = [kind for kind in [*KINDS, *STATIC] if kind not in REUSED]
 # A head that looks at single words cannot learn words that occur once, so most read ELMo. These take a second each:
-LONG = [("coref", "elmo"), ("snli", "elmo")]
+LONG = [("coref", "elmo"), ("snli", "elmo"), ("squad", "elmo"), ("sst5", "elmo")]
 LEARNING = [each for each in KINDS if (each[1] == "elmo" or each[0] == "ner") and each not in [*LONG, *REUSED]]
 LEARNING += first_ones(LONG, 0)
 
