@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+# --no-compile: pip compiles with one process what may never be imported, which takes a minute.
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 TORCH := 'torch==2.13.*'
 # A process a core, with one thread each: threads of several processes on the same cores stall each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
@@ -17,16 +18,16 @@ help: ## this list
 demo: .venv/.installed ## a short run on real data, compared with its published score: experiment=hello
 	$(BIN)/python run.py experiment=hello ledger=demo/runs
 
-test: .venv/.installed ## the tests, without the slow ones
+test: .venv/.tools ## the tests, without the slow ones
 	$(PYTEST)
 
-test-all: .venv/.installed ## all tests
+test-all: .venv/.tools ## all tests
 	$(PYTEST) -m ''
 
-fuzz: .venv/.installed ## 5,000 damaged files for every reader, an hour or more on a core; MUTANTS=…, READERS=name
+fuzz: .venv/.tools ## 5,000 damaged files for every reader, an hour or more on a core; MUTANTS=…, READERS=name
 	MUTANTS=$(or $(MUTANTS),5000) $(PYTEST) tests/fuzz -k '$(READERS)'
 
-lint: .venv/.installed ## ruff format, ruff check, mypy
+lint: .venv/.tools ## ruff format, ruff check, mypy
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
@@ -48,7 +49,15 @@ report: .venv/.installed ## render results/ from the ledger, the tables in READM
 	@$(PIP) uv 2>/dev/null && UV_HTTP_RETRIES=0 $(BIN)/uv pip install --quiet --python $(BIN)/python \
 	  --torch-backend=auto $(TORCH) 2>/dev/null || \
 	  { echo "no matching torch build by uv: pip chooses one"; $(PIP) $(TORCH); }
+	@$(PIP) --use-pep517 --editable .
+	@touch $@
+
+# What tests and checks need besides. Compiled on all cores, since each process of the tests would compile it for itself;
+# compileall fails for the templates in some packages, which are no Python.
+.venv/.tools: .venv/.installed
+	@echo "installing what the tests need into .venv, a minute or more"
 	@$(PIP) --use-pep517 --editable '.[dev]'
+	@$(BIN)/python -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
 	@touch $@
 
 # Without the package and torch: the API pages are made from the source.
