@@ -166,9 +166,8 @@ def how_much_labelled_data(tables: Tables) -> dict[str, str]:
 
 
 def layers_and_place(tables: Tables) -> dict[str, str]:
-    tested = pd.concat(
-        [tables[name] for name in ("ner-regularisation", "ner-gamma", "ner-table3")]
-    )
+    of_entities = ("ner-regularisation", "ner-gamma", "ner-table3")
+    tested = pd.concat([tables[name] for name in (*of_entities, "snli-table3")])
     tested = tested[tested.gain.notna()]
     assert (tested.verdict == "tie").all()
     largest, detectable = tested.gain.abs().max(), tested.family_detectable.max()
