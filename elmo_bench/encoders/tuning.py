@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import Encoder, Sentence
@@ -90,9 +89,24 @@ class Tuned(nn.Module):
         learns = self.training and not self.rests
         self.network.train(learns)
         with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
-            layers = self._read(sentences)
-            by_token = [of_text.transpose(0, 1) for of_text in layers]
-            return pad_sequence(by_token, batch_first=True).transpose(1, 2)
+            return _padded(self._read(sentences))
+
+
+def _padded(layers: Sequence[Tensor]) -> Tensor:
+    """Layers [L, T, D] of each of B sentences -> [B, L, T, D], zeros after an end.
+
+    torch's `pad_sequence` has the same numbers, but its backward pass copies the
+    gradient of the whole batch once for each sentence.
+    """
+    lengths = [of_text.shape[1] for of_text in layers]
+    longest = max(lengths)
+    tokens = torch.cat([of_text.transpose(0, 1) for of_text in layers])  # NLD
+    ends = torch.tensor(lengths, device=tokens.device)
+    inside = torch.arange(longest, device=tokens.device) < ends[:, None]  # BT
+    places = inside.flatten().nonzero()[:, 0]  # N
+    padded = tokens.new_zeros(inside.numel(), *tokens.shape[1:])
+    padded = padded.index_copy(0, places, tokens)
+    return padded.unflatten(0, inside.shape).transpose(1, 2)
 
 
 def _freeze_unread(network: nn.Module, read: Read) -> None:

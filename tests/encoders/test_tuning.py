@@ -4,11 +4,12 @@ import sys
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders.elmo import load as load_elmo
 from elmo_bench.encoders.hf import HfEncoder
-from elmo_bench.encoders.tuning import Texts, TextSource, source_of, tuned_part
+from elmo_bench.encoders.tuning import Texts, TextSource, _padded, source_of, tuned_part
 from elmo_bench.spec.names import load_encoder
 from tests.runs import GOLDEN
 from tests.tiny_bert import BLOCKS, WIDTH
@@ -45,6 +46,18 @@ def test_before_training_it_reads_as_the_frozen_one(encoder, tiny_bert):
     for row, text, expected in zip(layers, TEXTS, frozen.encode(TEXTS), strict=True):
         torch.testing.assert_close(row[:, : len(text)], expected, atol=1e-5, rtol=1e-5)
         assert not row[:, len(text) :].any()
+
+
+def test_padding_has_the_numbers_and_the_gradients_of_torch():
+    torch.manual_seed(0)
+    layers = [torch.randn(3, length, 4, requires_grad=True) for length in (2, 5, 1, 3)]
+    weights = torch.randn(4, 3, 5, 4)
+    by_token = [of_text.transpose(0, 1) for of_text in layers]
+    expected = pad_sequence(by_token, batch_first=True).transpose(1, 2)
+    padded = _padded(layers)
+    assert torch.equal(padded, expected) and padded.stride() == expected.stride()
+    ours, torchs = (torch.autograd.grad((x * weights).sum(), layers) for x in (padded, expected))
+    assert all(map(torch.equal, ours, torchs))
 
 
 def test_gradients_reach_every_number_that_is_trained_and_no_other(encoder):

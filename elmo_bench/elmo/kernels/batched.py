@@ -159,9 +159,11 @@ def _with_gradients(
     weight_in, weight_h = weight.split(dim, dim=1)
     inputs = (x.flatten(1, 2) @ weight_in).unflatten(1, x.shape[1:3])
     inputs = inputs.float() + lstm.gate_bias()[:, None, None].float()
-    for t, alive in enumerate(sizes):
+    # Not inputs[:, t], whose gradient would be as large as all inputs.
+    inputs_of_steps = inputs[:, : len(sizes)].unbind(1)
+    for step, alive in zip(inputs_of_steps, sizes, strict=True):
         products = h[:, :alive].to(x.dtype) @ weight_h
-        gates = inputs[:, t, :alive] + products.float()
+        gates = step[:, :alive] + products.float()
         i, j, f, o = gates.chunk(4, dim=2)
         cell = torch.sigmoid(f) * c[:, :alive] + torch.sigmoid(i) * torch.tanh(j)
         cell = cell.clamp(-lstm.cell_clip, lstm.cell_clip)
