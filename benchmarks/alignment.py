@@ -3,8 +3,9 @@
     python benchmarks/alignment.py --root DATA results/runs/open/snli/elmo/HASH/seed0.json …    # with their heads
 
 For each token of dev, the head weighs the tokens of the other sentence; the weights add up to one. The table has the
-means over tokens of the largest weight, and of the weights' entropy relative to that of equal weights (0: one token has
-all the weight, 1: all have the same). Before training, the head has the initial weights that the run's seed draws.
+means over tokens of the largest weight, and of the weights' entropy relative to the entropy of equal weights (0: one
+token has all the weight, 1: all have the same). Before training, the head has the initial weights that the run's seed
+draws.
 """
 
 import argparse

@@ -88,7 +88,7 @@ def measure(
 
 
 def row(ours: Sequence[float], theirs: Sequence[float], tokens: int, floor: float | None) -> dict[str, Any]:
-    """Medians over the rounds; a ratio is that of one round. `floor`: seconds that the products take at the peak."""
+    """Medians over the rounds; a ratio compares one round. `floor`: seconds that the products take at the peak."""
     ratios = [their / our for their, our in zip(theirs, ours, strict=True)]
     return {
         "tokens": tokens,

@@ -1,6 +1,6 @@
 """Where the processor time of a head's training step goes, part by part; `heads.py --parts` prints it.
 
-The parts add up to the step: time within a part that is nested in another one counts for the inner part alone. Backward
+The parts add up to the step: time within a part that is nested in another part counts for the inner alone. Backward
 passes of recurrent layers are measured between torch's hooks on their modules. A dev evaluation is measured on some of
 its batches; its row is the whole evaluation divided by the training steps of an epoch.
 """

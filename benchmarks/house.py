@@ -136,7 +136,7 @@ def packed(node: ast.AST) -> str:
 
 
 def is_sequence(node: ast.AST) -> bool:
-    """Whether this is a list or a text as it is written."""
+    """Whether this is a literal list or text."""
     return isinstance(node, ast.List | ast.JoinedStr) or (
         isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
@@ -184,7 +184,7 @@ def imported_names(node: ast.AST) -> Iterator[str]:
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """The groups of modules of which each reaches each other by imports, by name; most graphs have none."""
+    """The groups of modules of which each reaches each other by imports, by name; usually none."""
     reached: dict[str, set[str]] = {}
     for start in graph:
         seen: set[str] = set()
@@ -232,7 +232,7 @@ WALKS: dict[str, tuple[Callable[[Any], bool], list[list[str]]]] = {
 
 
 def holds(is_thing: Callable[[Any], bool], value: Any, depth: int = DEPTH) -> bool:
-    """Whether a value is the thing, or has it inside: in a mapping, a sequence, or an object of this project."""
+    """Whether a value is the thing, or contains it: in a mapping, a sequence, or an object of this project."""
     if value is None:
         return False
     if is_thing(value):

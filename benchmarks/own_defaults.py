@@ -5,7 +5,7 @@
     python benchmarks/own_defaults.py OUT --data FOLDER --table                           # runs nothing
 
 A fold is a fifth of a training file, equal texts together. A run trains on the other four; the program cuts its dev
-from these, as it does for a user, and dev chooses the epoch. Its score is that of the fold. No test file is read.
+from these, as it does for a user, and dev chooses the epoch. The run is scored on the fold. No test file is read.
 Each (set, fold, setting) is a run in the ledger OUT/runs: a killed job loses the run that it was making, and no more.
 
 The table has the mean and the spread of the folds' scores, the difference to the floor and to today's default over

@@ -47,7 +47,7 @@ def build(task: str, *overrides: str, train: list[Any] | None = None) -> tuple[D
 
 
 def check_scores(task: str, plainly: Callable, *overrides: str, prepare: Callable = lambda head: None) -> Trial:
-    """The scores of examples together equal those of `plainly(head, example, index)`, one by one; gives what was built.
+    """The scores of a batch equal `plainly(head, example, index)` of each example; returns what was built.
 
     ELMo is at both places; `prepare` may change the head.
     """

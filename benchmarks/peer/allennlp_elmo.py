@@ -1,7 +1,7 @@
 """ELMo of the unmodified wheel `allennlp==2.10.1`, on today's torch.
 
-Most of what that library imports is not needed by its ELMo and no longer installs beside it. The names in STAND_INS are
-answered by empty modules, since today's have other names; everything of `allennlp` itself runs as it was released.
+Its ELMo does not need most of the library's imports, which no longer install with it. The names in STAND_INS are
+answered by empty modules, since today's have other names; everything of `allennlp` itself runs as released.
 This file, and all of `benchmarks/peer`, runs in an environment of its own (see `benchmarks/README.md`).
 """
 

@@ -2,7 +2,7 @@
 
     benchmarks/.peer/bin/python benchmarks/peer/make_elmo.py
 
-Weights and sentences are those of tests/golden/bilm; what the files hold stands in tests/golden/README.md.
+Weights and sentences come from tests/golden/bilm; tests/golden/README.md describes the files.
 """
 
 import json

@@ -105,7 +105,7 @@ def _carry_out(planned: Plan) -> list[RunState]:
 
 
 def _outcome(state: RunState, ledger: Path) -> str:
-    """What a line says of a run that ended: its scores, or why it has none."""
+    """The text of a finished run's line: its scores, or why there are none."""
     if state.record is not None:
         return outcome(ledger, state.record, state.state)
     return f"{state.state} ({plain(state.note)})" if state.note else state.state

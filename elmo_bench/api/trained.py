@@ -43,11 +43,11 @@ class Predictor:
 
         Rows of empty texts are missing numbers. For `tagging` a row for each token; its
         index is the number of the text, the place in it, and the token. A tag's
-        probability is that of all sequences of tags that have it there, so that the
-        most probable tags need not be the sequence that `predict` returns.
+        probability sums over all sequences with this tag at this token, so the most
+        probable tags need not be the sequence that `predict` returns.
 
-        Raises UserError for a task without probabilities: the tasks on data of your own
-        have them.
+        Raises UserError unless the task reads data of your own; other tasks have no
+        probabilities.
         """
         import pandas as pd
 

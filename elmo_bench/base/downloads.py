@@ -88,11 +88,11 @@ def mirrored(url: str) -> str:
 def fetch(
     url: str, path: Path, *, sha256: str | None = None, by_hand: str | None = None
 ) -> Path:
-    """Download `url` to `path` if there is no such file; returns `path`.
+    """Download `url` to `path` unless this file exists; returns `path`.
 
-    The file is written atomically and by one process at a time. A download that was
-    cut goes on where it ended if the server can; after a kill, too, if `sha256`, the
-    published checksum, is there to prove the result. `by_hand` tells the user what to
+    The file is written atomically and by one process at a time. An interrupted download
+    resumes where it ended if the server can; after a kill, too, if `sha256`, the
+    published checksum, can verify the result. `by_hand`: the error's advice on what to
     do instead. Raises UserError if the download fails or has a different checksum.
     """
     if path.is_file():
@@ -225,7 +225,7 @@ class Content:
             raise UserError(f"{path}: cannot be read ({why})") from None
 
     def check(self) -> None:
-        """Raises UserError unless the file is as it was when the checksum was taken."""
+        """Raises UserError if the file has changed since the checksum was taken."""
         with contextlib.suppress(OSError):  # it is gone
             if _state(self.path) == self._state:
                 return

@@ -35,7 +35,7 @@ STANDARD_INPUT = Path("-")
 PATIENCE = 0.2
 # Ends the names of files that will get another name when they are complete.
 UNFINISHED = ".unfinished"
-# Their names, and those of earlier versions.
+# Their names, earlier versions' names included.
 TEMPORARY = r"\..+\.[0-9a-f]{8}(\.unfinished)?"
 STALE = 24 * 3600  # seconds
 # Bytes: a few compressed kilobytes may hold a line of gigabytes.

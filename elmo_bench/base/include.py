@@ -21,15 +21,15 @@ OPTION = "--include"
 VARIABLE = "ELMO_BENCH_INCLUDE"
 folders: list[Path] = []
 _INSTALLED = Path(__file__).parents[1]
-# The files whose names must not be those of the installation or of another folder.
+# Files whose names neither the installation nor another folder may have.
 _PATTERNS = ("tasks/*/data.py", "encoders/[!_]*.py", "conf/*/*.yaml")
 
 
 def include_given(arguments: Sequence[str]) -> list[str]:
-    """Include the folders of a command line, then those of `$ELMO_BENCH_INCLUDE`.
+    """Include the folders of a command line, then of `$ELMO_BENCH_INCLUDE`.
 
-    Returns the arguments without the former. Raises UserError for a folder that has
-    nothing to include.
+    Returns the other arguments. Raises UserError for a folder that has nothing to
+    include.
     """
     others = []
     remaining = iter(arguments)
@@ -51,8 +51,8 @@ def include_given(arguments: Sequence[str]) -> list[str]:
 def include(folder: str | Path, *, origin: str = f"{OPTION} ") -> None:
     """Add the tasks, encoders and configs of a folder.
 
-    Raises UserError if it has none of them, or one of a name that the installation or
-    another folder has.
+    Raises UserError if the folder has nothing to include, or a name that the
+    installation or another folder has.
 
     origin: where the folder comes from, for that error.
     """

@@ -125,7 +125,7 @@ def summed_types(metric: Counting) -> tuple[str, ...]:
 def summed_names(metric: Counting, counts: Iterable[Counts]) -> tuple[str, ...]:
     """The counts that the main figure follows from, `items` last.
 
-    Those of `summed`, and those of each type that any of these runs has.
+    `summed`, then `summed_types` of each type that any of these runs has.
     """
     types = set()
     of_types = summed_types(metric)

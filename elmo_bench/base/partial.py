@@ -1,4 +1,4 @@
-"""The part of a download that has arrived, which the next try goes on from."""
+"""The part of a download that has arrived, from which the next try resumes."""
 
 import os
 from pathlib import Path

@@ -72,7 +72,7 @@ class Meter:
             self._tell(line)
 
     def _is_due(self, seconds: float) -> bool:
-        """Whether it is time for a line: there is no bar, and the last one is as old.
+        """Whether to print a line: without a bar, `seconds` after the last line.
 
         The line of a notebook changes every second.
         """
@@ -163,7 +163,7 @@ def progress(title: str, total: int | None = None, done: int = 0) -> Iterator[Me
 class Clock:
     """Seconds of wall time, and of processor time that this process took meanwhile.
 
-    The processor time is that of all threads together.
+    The processor time counts all threads together.
 
     `before`: seconds of earlier processes, as `read` gave them.
     """

@@ -85,7 +85,7 @@ def _cause(error: BaseException) -> BaseException | None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; one that exists is left as it is.
+    """Make a folder and its parents; an existing folder is left unchanged.
 
     Raises UserError where no folder can be made, as below /proc, and OSError otherwise.
     """

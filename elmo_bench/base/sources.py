@@ -178,10 +178,10 @@ def data_files(
 ) -> list[Path]:
     """The first of `names` in `root`/`folder` that exists.
 
-    A file, or with `pattern` the matching files of a folder. If the root has none of
-    them, the file that comes with the package. Raises MissingData if the package has
-    none either, UserError if the root is not a folder, and where a name would lead out
-    of it (the user's own symbolic links may lead anywhere).
+    A file, or with `pattern` the matching files of a folder. If the root has no such
+    file, the file that comes with the package. Raises MissingData if the package lacks
+    it too, and UserError if the root is not a folder or a name would lead out of it
+    (the user's own symbolic links may lead anywhere).
     """
     listed = as_list(names)
     _check_names(folder, listed, names)

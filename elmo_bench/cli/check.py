@@ -101,7 +101,7 @@ def _unreadable(runs: list[RunPaths]) -> list[str]:
 
 
 def _misplaced(root: Path, records: set[Path], problems: list[str]) -> list[str]:
-    """A line for each file with a record's name that is no record of the ledger.
+    """A line for each file with a record's name that is not a record of the ledger.
 
     Files that `problems` name are left out.
     """

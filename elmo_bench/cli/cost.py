@@ -90,7 +90,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _runs(words: Sequence[str]) -> list[list[str]]:
-    """The options of each encoder. Raises UserError for a word that is no option."""
+    """The options of each encoder. Raises UserError for any other word."""
     options, wrong = encoder_options(words)
     if wrong:
         raise UserError(
@@ -218,7 +218,7 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost
 def _clock(device: str) -> Callable[[], float]:
     """Seconds of processor time, or of wall time of a GPU.
 
-    Raises UserError if there is no such device.
+    Raises UserError if the device is missing.
     """
     import torch
 

@@ -35,8 +35,8 @@ def main(arguments: list[str]) -> int:
 
     Every option is checked before the first run starts. The exit code is 2 if a run
     failed because of bad input, 1 if one failed for another reason, 130 after an
-    interrupt, and else 0: a run that is left to another process is no failure. Raises
-    UserError for bad options.
+    interrupt, and else 0: a run that is left to another process is not a failure.
+    Raises UserError for bad options.
     """
     options = _options(arguments)
     as_row = row.is_row(options)

@@ -59,7 +59,7 @@ def _names(folder: Path, group: str) -> list[str]:
 def _without_yaml(folder: Path) -> list[str]:
     """A line for each encoder and task that has code and no yaml.
 
-    A module next to the encoders that has no function `load` is no encoder.
+    A module next to the encoders that has no function `load` is not an encoder.
     """
     lines = []
     for path in sorted(folder.glob("encoders/[!_]*.py")):

@@ -50,7 +50,7 @@ def frozen(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
 
 def uncompiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Run a function as it is in a model that `torch.compile` compiles.
+    """Run a function uncompiled in a model that `torch.compile` compiles.
 
     Its work with numpy and with remembered words cannot be traced. The decorator of
     torch would import the compiler, which takes seconds, in every program.

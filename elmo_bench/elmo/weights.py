@@ -138,7 +138,7 @@ def write_hdf5(bilm: BiLM, file: IO[bytes]) -> None:
 def _read(path: Path, bilm: BiLM) -> dict[str, np.ndarray]:
     """The published data sets in the precision of the file.
 
-    Without projections, if the LSTMs have none. Raises UserError if a data set is
+    Without projections, if the LSTMs do not project. Raises UserError if a data set is
     missing or does not fit `bilm`.
     """
     if path.suffix == ".safetensors":

@@ -1,8 +1,8 @@
 """LoRA adapters (Hu et al. 2021) of a network, as the library `peft` saves them.
 
-An adapter is two files next to those of its base model: a configuration, and small
-matrices whose products are added to weights. The configuration comes from anybody, so
-it chooses no class and no other file: its numbers alone are given to `peft`.
+An adapter is two files in the folder of its base model: a configuration, and small
+matrices whose products are added to weights. The configuration may come from anybody,
+so it chooses no class and no other file: only its numbers are given to `peft`.
 """
 
 import warnings

@@ -140,7 +140,7 @@ def weights_of(folder: Path) -> list[Path]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Every file that loading reads, with those of an adapter."""
+    """Every file that loading reads, an adapter's files included."""
     names = [*TEXTS, *ADAPTER]
     if not (folder / TOKENISER).is_file():
         names += SLOW

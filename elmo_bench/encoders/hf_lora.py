@@ -2,7 +2,7 @@
 
 Adapters (Hu et al. 2021) are small matrices beside the query and value projections of
 attention, whose product is added to these. The second one starts at zero, so the
-network starts as it is.
+network starts unchanged.
 """
 
 from typing import Any

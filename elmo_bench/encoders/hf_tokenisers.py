@@ -1,10 +1,10 @@
 """The tokeniser of a transformer's folder.
 
-Where the folder has a `tokenizer.json`, its pieces are those of that file. transformers
-5 makes many tokenisers from the name of a class in `tokenizer_config.json`, and takes
-only the vocabulary from `tokenizer.json`. If the class does not fit (camembertv2 has a
-WordPiece under RobertaTokenizerFast), each word falls into letters or unknown pieces,
-without an error.
+If the folder has a `tokenizer.json`, this file decides the pieces. transformers 5 makes
+many tokenisers from the name of a class in `tokenizer_config.json`, and takes only the
+vocabulary from `tokenizer.json`. If the class does not fit (camembertv2 has a WordPiece
+under RobertaTokenizerFast), each word falls into letters or unknown pieces, without an
+error.
 """
 
 from pathlib import Path
@@ -91,7 +91,7 @@ def _pieces(backend: Any) -> list[Any]:
 def _ids(backend: Any, text: Any, *, is_pretokenized: bool) -> list[int] | None:
     """The pieces of a sentence.
 
-    None if the tokeniser has none for a character and none for unknown ones.
+    None if the tokeniser has no piece for a character and none for unknown ones.
     """
     try:
         coded = backend.encode(

@@ -72,8 +72,8 @@ class Pieces:
     def digest(self) -> str:
         """SHA-256 of the pieces of SAMPLES and of the words that these belong to.
 
-        64 hex digits. Whole numbers, so that every machine has the same; another
-        version of a library that gives other pieces has not.
+        64 hex digits. Computed from whole numbers, so every machine gets the same
+        digest. A library version that gives other pieces changes it.
         """
         return digest([self._sample(words) for words in SAMPLES])
 

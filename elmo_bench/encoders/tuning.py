@@ -1,9 +1,9 @@
 """An encoder that a run trains further, in place of one that is frozen.
 
 Its layers are not stored: a batch has texts, and the embedder turns them into layers
-in the head's forward pass, so that gradients reach the network. What is trained is a
-part of the head, so the optimiser, checkpoints and the file of the head have it, and
-nothing else of the network.
+in the head's forward pass, so that gradients reach the network. The trained weights are
+a part of the head, so the optimiser, checkpoints and the file of the head contain them,
+and nothing else of the network.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,9 +17,7 @@ from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.checks import TEXTS
 
-FROZEN = (
-    "none"  # the value of encoder.contextual.tune for an encoder that stays as it is
-)
+FROZEN = "none"  # encoder.contextual.tune for an encoder that is not trained
 WAYS = (FROZEN, "lora", "full")
 # float32 [L, T, D] of each sentence, with gradients.
 Read = Callable[[Sequence[Sequence[str]]], list[Tensor]]
@@ -45,10 +43,10 @@ def check_way(tune: str, *, precision: str) -> None:
 class Tuned(nn.Module):
     """The numbers of an encoder that are trained, and how it reads with them.
 
-    Its parameters are those of the network that need gradients, under their names with
-    `/` for `.`; frozen ones are neither in `parameters()` nor in `state_dict()`. They
-    are kept whole, since a difference from the original would not give the same numbers
-    back. The network has its dropout while it learns, and is in evaluation mode else.
+    Its parameters are the network's parameters that need gradients, named with `/` for
+    `.`; frozen ones are neither in `parameters()` nor in `state_dict()`. They are kept
+    whole, since a difference from the original would not give the same numbers back.
+    The network uses dropout while it learns, and is in evaluation mode otherwise.
     """
 
     def __init__(self, network: nn.Module, read: Read, *, way: str):
@@ -58,7 +56,7 @@ class Tuned(nn.Module):
         # In a tuple: not a child, whose frozen numbers would be in a checkpoint.
         self._network = (network,)
         self._read = read
-        # Whether the head learns alone, around the encoder as it is.
+        # Whether the head learns alone, with the encoder unchanged.
         self.rests = False
         _freeze_unread(network, read)
         trained = {}
@@ -69,7 +67,7 @@ class Tuned(nn.Module):
 
     @property
     def network(self) -> nn.Module:
-        """The whole network, with what stays as it is."""
+        """The whole network, frozen parameters included."""
         [network] = self._network
         return network
 
@@ -110,7 +108,7 @@ def _padded(layers: Sequence[Tensor]) -> Tensor:
 
 
 def _freeze_unread(network: nn.Module, read: Read) -> None:
-    """Freeze the parameters that no layer depends on, such as those of a pooler."""
+    """Freeze the parameters that no layer depends on, such as a pooler's."""
     with torch.enable_grad():
         total = sum(layers.sum() for layers in read(TEXTS))
     assert isinstance(total, Tensor)

@@ -84,7 +84,7 @@ class NGrams:
     def buckets(self, word: str) -> list[int]:
         """The row of each n-gram of `<word>`.
 
-        The word's first LONGEST_WORD characters are read. A boundary is no n-gram.
+        The word's first LONGEST_WORD characters are read. No boundary is an n-gram.
         """
         text = f"<{word[:LONGEST_WORD]}>"
         rows = []
@@ -100,7 +100,7 @@ class NGrams:
 
 
 def in_bytes(words: Collection[str] | None) -> set[bytes] | None:
-    """Words in UTF-8, as files of vectors have them; None stays None."""
+    """Words in UTF-8, as in files of vectors; None stays None."""
     if words is None:
         return None
     return {word.encode(errors="surrogatepass") for word in words}

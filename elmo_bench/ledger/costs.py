@@ -85,7 +85,7 @@ def write_cost(folder: Path, cost: EncoderCost) -> Path:
 def read_costs(folder: Path) -> tuple[list[EncoderCost], list[str]]:
     """(every measurement, one line about each file that was skipped), by path.
 
-    Nothing if there is no folder. A file is skipped if it is damaged, of another
+    Nothing if the folder is missing. A file is skipped if it is damaged, of another
     version, or a link.
     """
     costs, problems = [], []

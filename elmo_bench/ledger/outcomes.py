@@ -12,8 +12,8 @@ knows of the items. One file has dev and test; the names on dev begin with `dev.
   suite's static vectors lack.
 - `unseen.correct`, `novector.correct`: where slices have units that are no items, such
   as entities, what the main figure sums over these units alone; `seen.correct`,
-  `vector.correct`: over all others, only if that is not the rest of `correct`, as it is
-  not for chains.
+  `vector.correct`: over all others, only where that is not the rest of `correct`, as
+  for chains.
 - other names: marks of the examples, such as `is_verb`.
 - `types.…`: the counts by type, see `by_type.py`.
 

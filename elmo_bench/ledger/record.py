@@ -23,7 +23,7 @@ Amount = Annotated[float, Field(ge=0, le=1e12)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Steps = Annotated[int, Field(gt=0, le=10**9)]
 Figure = Annotated[float, Field(ge=-1e15, le=1e15)]
-# A count stays a whole number, so that it is written as it was read.
+# A count stays a whole number, so that it is written as read.
 CountOrFigure = Annotated[int, Field(ge=-(10**15), le=10**15)] | Figure
 Percent = Annotated[float, Field(ge=0, le=100)]
 Time = Annotated[
@@ -107,7 +107,7 @@ class Tuned(Model):
 class Parameters(Model):
     """How many numbers the model has."""
 
-    trainable: Count  # given to the optimiser, those of a tuned encoder included
+    trainable: Count  # given to the optimiser, a tuned encoder's included
     frozen: Count  # in the encoder and in frozen vectors
     tuned: Tuned | None = None  # left out for a frozen encoder
 
@@ -166,7 +166,7 @@ class Kept(Model):
 class Refit(Model):
     """The kept head was trained once more on train and dev, for use.
 
-    The scores are those of the head that was trained on train alone.
+    The scores belong to the head that was trained on train alone.
     """
 
     epochs: Steps  # as many as dev chose; of a floor, the number of its C

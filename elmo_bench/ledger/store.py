@@ -61,9 +61,9 @@ def read_all(
     """Every record of a ledger, each read once and checked in full.
 
     within: only of this suite, task and encoder. They are sorted by suite, task,
-    encoder, hash and seed. A folder that does not exist has none. A file that is
-    damaged, of another version, in the wrong place, a copy of another run or a link is
-    skipped and named in `problems`.
+    encoder, hash and seed. A missing folder has no records. A file that is damaged, of
+    another version, in the wrong place, a copy of another run or a link is skipped and
+    named in `problems`.
     metrics: so is a record whose scores do not follow from its outcomes
     (`read_record_at`); takes milliseconds for each. Whoever shows scores gives them.
     copies: gets to know all records.

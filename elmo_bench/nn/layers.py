@@ -31,11 +31,11 @@ class FeedForward(nn.Sequential):
 class LinearProbe(nn.Module):
     """Scores that are linear in a frozen vector, whatever its scale.
 
-    Each number of a vector is first brought to mean 0 and variance 1: those of the
-    batch in training, of running averages in evaluation. The scores stay linear in the
-    vector. Without it a layer of small numbers learns slowly (those of ELMo's shape
-    with random weights are some 30 times smaller than elmo-mini's), and a limit of
-    epochs would judge scale.
+    Each number of a vector is first normalised to mean 0 and variance 1, by the batch
+    in training, by running averages in evaluation. The scores stay linear in the
+    vector. Otherwise a layer of small numbers learns slowly (ELMo's shape with random
+    weights gives numbers some 30 times smaller than elmo-mini's), and a limit of epochs
+    would judge scale.
 
     Source: the linear probes of He et al. (2022), Masked autoencoders are scalable
     vision learners, appendix A.1.

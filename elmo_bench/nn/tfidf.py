@@ -40,7 +40,7 @@ def terms_of(texts: Sequence[Text], counter: CountVectorizer) -> list[str]:
 
 
 class TfIdf(nn.Module):
-    """Vectors of texts: how often a term occurs in a text, and how few texts have it.
+    """Vectors of texts: how often a term occurs in a text, and in how few texts.
 
     An entry is (1 + log count) · (1 + log((1 + N) / (1 + n))) for a term that n of the
     N texts have, and the vector is divided by its length: scikit-learn's

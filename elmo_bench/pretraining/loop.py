@@ -82,7 +82,7 @@ class Training:
         self.recipes: list[tuple[int, dict[str, Any]]] = [(0, dotted(plain, "recipe."))]
         self.same = {  # in every run of a training
             "weights": weights,
-            "text": text.digest,  # of the vocabulary, too, which is that of the weights
+            "text": text.digest,  # covers the vocabulary, too, which the weights share
             "seed": config.seed,
             "shape": model.bilm.options.to_json(),
             "recipe.cells": recipe.cells,

@@ -80,7 +80,7 @@ class Run(NamedTuple):
     run_label: str  # the encoder with all changes but the amount of data
     variation: str  # the changes to neither encoder, head nor amount of data
     measure: str  # what the main score is called
-    macro_f1: float  # on test; NaN if the metric has none
+    macro_f1: float  # on test; NaN if the metric lacks it
     # MiB of the files to use it: the head and all that is frozen; NaN if unknown
     ship_mib: float
     text_ms: float  # processor time to encode and predict an example; NaN if unknown

@@ -77,8 +77,8 @@ class Comparison(NamedTuple):
     # the relative error reduction in percent; NaN if they make no errors
     reduction: float
     both_checked: bool
-    # Every seed, and checked; else there is no verdict, since training longer could
-    # change it.
+    # Every seed, and checked. Otherwise no verdict is given, since longer training
+    # could change it.
     both_converged: bool
     untested: str  # why there is no test; empty if there is one
     difference: Difference | None
@@ -104,16 +104,16 @@ def compare(
     *,
     read: ReadOutcomes | None = None,
 ) -> pd.DataFrame:
-    """Test each pair of systems: the columns of `pairs`, then those of `Comparison` and
-    of `families.judged_together`, and `conclusion`.
+    """Test each pair of systems: the columns of `pairs`, then of `Comparison` and of
+    `families.judged_together`, and `conclusion`.
 
     `pairs` has two hashes in each row, `ours` and `theirs`; and optionally `split` (dev
     or test), `purpose` and `family`: the tests that have both in common are judged
     together, by default all. `conclusion` is the verdict, or why there is none.
 
     On a fraction of the training data the seed draws the subset, so seeds are paired
-    there, and only those that both systems have count. read: reads the outcomes of a
-    run; by default those of one call are read once.
+    there, and only seeds that both systems have count. read: reads the outcomes of a
+    run; by default each run is read once in a call.
     """
     table = pairs.reset_index(drop=True)
     for column, value in (("split", split), ("purpose", ""), ("family", "")):
@@ -309,7 +309,7 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
 
 
 def _not_types(outcomes: Counts) -> set[str]:
-    """The names of outcomes but those of types, of which a run may find others."""
+    """The names of outcomes without types, since a run may find other types."""
     return {name for name in outcomes if not name.startswith(TYPE)}
 
 

@@ -1,6 +1,6 @@
 """Tables that commands print: markdown that also reads well in a terminal.
 
-They have no verdicts, which take tests: `compare` and `report` have them. Importing
+They have no verdicts, which take tests: `compare` and `report` give verdicts. Importing
 this imports no pandas and no torch.
 """
 

@@ -139,7 +139,7 @@ def _why_ended(record: Record) -> str:
 
 
 def _usual_epochs(record: Record) -> int:
-    """The most epochs of the default run; those of the run if there is none."""
+    """The most epochs of the default run, or else the epochs of the run."""
     spec = RunSpec.of_record(record)
     option = "task.training.epochs"
     usual = (spec.usual or {}).get(option, spec.settings.get(option))

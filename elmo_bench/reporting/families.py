@@ -9,7 +9,7 @@ statement. So an interval contains zero exactly if the verdict is a tie.
 
 A tie hides a difference that its test would have missed. Holm's procedure tests the
 smallest p that it does not reject at 0.05 / (m - r), after r rejections: the power of a
-tie is that of this level.
+tie is the power at this level.
 """
 
 from math import nan

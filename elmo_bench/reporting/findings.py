@@ -124,8 +124,8 @@ def _keys_and_body(path: Path, name: str, part: str) -> tuple[dict[str, str], st
 
 
 def _module(path: Path) -> ModuleType:
-    """The claims, by running the file. Python's cache of compiled files would lie
-    beside it, so it is not used.
+    """The claims, by running the file. Python's cache of compiled files is not used,
+    since it would be in the same folder.
     """
     if not path.is_file():
         raise UserError(

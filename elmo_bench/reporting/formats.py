@@ -35,7 +35,7 @@ def mean_and_sd(mean: float, sd: float | None) -> str:
 
 
 def words(heading: str, column: str, *, link: str = "anchor") -> Format:
-    """A text as it is."""
+    """An unchanged text."""
     return Format(
         heading, lambda line: present(line.get(column)) or "", {"": column}, link
     )

@@ -39,7 +39,7 @@ NOT_INCLUDED = (
 
 
 def runs(ledger: Path, records: Iterable[Record]) -> pd.DataFrame:
-    """The records of a ledger, as `runs_at` has them."""
+    """The records of a ledger as a frame, see `runs_at`."""
     return runs_at((RunPaths.of(ledger, record), record) for record in records)
 
 
@@ -134,7 +134,7 @@ def _name_encoders(frame: pd.DataFrame) -> None:
 
 
 def _with_tuning(encoder: str, spec: RunSpec) -> str:
-    """The name of an encoder, which says so if it is not frozen.
+    """The name of an encoder, with its tuning if it is not frozen.
 
     Such as `minilm, tuned (lora, 0.0003)`.
     """
@@ -169,7 +169,7 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     """A row for all seeds of a run, by hash: comparable ones together, best test score
     first.
 
-    Besides the columns of the newest run, and those of `comparable.with_groups`, it
+    In addition to the columns of the newest run and of `comparable.with_groups`, it
     has:
 
     - `seeds`, and `seed_list`, the same as a text; `n`, how many

@@ -64,7 +64,7 @@ class Leaderboard:
 
     @property
     def tables(self) -> list[Table]:
-        """Of each suite table 1 and that of others, then those of the sections."""
+        """Each suite's table 1 and others, then the tables of the sections."""
         return [
             *self.suites.table1.dropna(),
             *self.suites.others.dropna(),
@@ -73,7 +73,7 @@ class Leaderboard:
 
     @property
     def figures(self) -> list[Drawing]:
-        """Of each suite the picture, then those of the sections."""
+        """The picture of each suite, then the figures of the sections."""
         return [
             *self.suites.picture.dropna(),
             *self.sections.figures.explode().dropna(),
@@ -134,8 +134,8 @@ def _pairs(of_suite: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.Dat
     """What is tested, with `purpose`: an experiment, the ranks of encoders, or the
     tables of all runs.
 
-    Tests of one experiment are a family, and so are those of a table of all runs that
-    table 1 does not make.
+    Tests of one experiment are a family, and so are the tests of a table of all runs
+    that table 1 does not make.
     """
     pairs = []
     for name, selected in chosen.items():
@@ -246,8 +246,8 @@ def _section(
     """A row of `Leaderboard.sections`. in_section: systems, whose training protocols it
     names.
 
-    name: its address on the page. about: empty if words.j2 has it. command: makes its
-    runs, which took `spent`.
+    name: its address on the page. about: empty if words.j2 has the text. command: makes
+    its runs, which took `spent`.
     """
     protocols = sorted(set(in_section.protocol))
     word = "protocol" if len(protocols) == 1 else "protocols"

@@ -162,8 +162,8 @@ def overview(
 
 
 def _groups_by_breadth(systems: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """A row for each group, those of the encoder with most tasks first; and what chance
-    scores there.
+    """A row for each group, with what chance scores there; groups of the encoder with
+    most tasks come first.
 
     names: of the encoders, in order.
     """
@@ -249,7 +249,7 @@ def about(spec: RunSpec) -> str:
 
 
 def _yaml(spec: RunSpec) -> str:
-    """The yaml of an encoder; of one that has none, of its kind."""
+    """The yaml of an encoder, or of its kind if the encoder lacks one."""
     kind = str(spec.settings.get("encoder.contextual.kind"))
     name = spec.encoder if spec.encoder in choices("encoder") else kind
     return config_file("encoder", name).read_text(encoding="utf-8")

@@ -257,7 +257,7 @@ def _corrections(system: Any) -> str:
 
 
 def inline(figure: Drawing, *, phone: bool = False) -> str:
-    """The drawing as an element of a page; a text beside it is read instead of it."""
+    """The drawing as an element of a page; screen readers read a text instead."""
     svg, stem = (
         (figure.phone_svg, f"{figure.stem}-phone")
         if phone

@@ -1,4 +1,4 @@
-"""The headline of a page, and its picture: an encoder's gains in steps, those of
+"""The headline of a page, and its picture: an encoder's gains in steps, the gains of
 others, and the error reduction.
 """
 
@@ -95,7 +95,7 @@ def picture(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
 ) -> Drawing | None:
     """Gains of one encoder with intervals, split into word vector, layers and context;
-    below them those of others; beside them the error reduction.
+    below them the gains of others; to the side the error reduction.
 
     A line a task; None without a converged gain. Gains that are not converged are in
     the table alone: a head that learned nothing would stretch the axis, and says

@@ -35,7 +35,7 @@ def table1_verdicts(
 ) -> dict[tuple[str, str], Verdict]:
     """The verdicts of the main experiment on these pairs of hashes, of one suite.
 
-    A pair that it does not test, in either order, has none.
+    A pair that it does not test, in either order, has no verdict.
     """
     experiment = Experiment.load(MAIN)
     layout = layout_of(experiment)

@@ -199,8 +199,8 @@ def to_latex(table: Table) -> str:
 
 
 def _exact(value: Any) -> Any:
-    """Without rounding errors in the last digits; a text from a record is no formula of
-    a spreadsheet.
+    """Without rounding errors in the last digits; a spreadsheet must not read a text
+    from a record as a formula.
     """
     if isinstance(value, str):
         return (

@@ -35,8 +35,8 @@ def with_texts_of_python(function: Callable[Given, Result]) -> Callable[Given, R
 
 
 def rows_of(frame: "pd.DataFrame") -> Iterator[Any]:
-    """The rows as named tuples of Python's own types; a column whose name is no name of
-    Python is not among them.
+    """The rows as named tuples of Python's own types; a column whose name is not a
+    Python identifier is left out.
     """
     make = _row_type(tuple(frame.columns))._make
     return map(make, frame.to_numpy(dtype=object).tolist())

@@ -16,8 +16,8 @@ from elmo_bench.spec.tuning import TUNE
 
 
 def candidates(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The systems of one suite that an experiment may show: those of the newest
-    training protocol that it has.
+    """The systems of one suite that an experiment may show, all of the newest training
+    protocol that it has.
     """
     tasks = experiment.values("task")
     may_show = (task in tasks or not is_probe(task) for task in systems.task)
@@ -31,7 +31,7 @@ def candidates(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 
 
 def of_newest_protocol(systems: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
-    """The systems of the newest training protocol that is in `like`: those of two
+    """The systems of the newest training protocol that is in `like`: systems of two
     protocols are not comparable.
     """
     return systems[systems.protocol == like.protocol.max()]
@@ -103,7 +103,7 @@ def references(system: Any, group: Sequence[Any], experiment: Experiment) -> lis
     """
     keys = experiment.references(
         "" if system.rest else system.variant.key
-    )  # with another change it is no reference
+    )  # a system with another change is never a reference
     if not system.alone:
         keys = keys[:1]
     fitting = []

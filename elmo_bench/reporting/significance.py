@@ -57,7 +57,7 @@ class Summary:
 @cache
 def t_quantile(level: float, df: float) -> float:
     """The quantile of Student's t with `df` degrees of freedom."""
-    # scipy.stats has it too, and takes 50 MiB more.
+    # scipy.stats offers this too, but takes 50 MiB more.
     from scipy.special import stdtrit
 
     return float(stdtrit(df, level))
@@ -73,9 +73,9 @@ def summarise(numbers: Iterable[float]) -> Summary:
 def relative_reduction(ours: float, baseline: float) -> float | None:
     """The gain in percent of what the baseline lacks to 100.
 
-    100 · (ours - baseline) / (100 - baseline), with scores in percent. What is lacking
-    to an accuracy of 100 are errors; for F1 it is no count. Negative for a loss; None
-    for a baseline of 100. Source: Peters et al. (2018), Deep contextualized word
+    100 · (ours - baseline) / (100 - baseline), with scores in percent. What an accuracy
+    lacks to 100 are errors; for F1 it is not a count. Negative for a loss; None for a
+    baseline of 100. Source: Peters et al. (2018), Deep contextualized word
     representations, table 1 ("increase, absolute/relative").
     """
     if baseline < 100:
@@ -117,7 +117,7 @@ class Difference:
     @property
     def p(self) -> float:
         """The two-sided p-value."""
-        # scipy.stats has it too, and takes 50 MiB more.
+        # scipy.stats offers this too, but takes 50 MiB more.
         from scipy.special import stdtr
 
         if not self.error:

@@ -16,7 +16,7 @@ WHOLE = "gain"
 WORD, LAYERS, CONTEXT = "word vector", "layers", "context"
 # Where no run reads one word at a time.
 UNSPLIT = "layers and context"
-OTHERS = 3  # encoders that are shown beside it
+OTHERS = 3  # how many other encoders are shown
 UNTRAINED = "random"  # the control that is shown, too
 
 
@@ -53,7 +53,7 @@ def gains_of(
 def step_gains(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment, name: str
 ) -> dict[str, pd.DataFrame]:
-    """By step, the gains of the tasks that have it, by basis; the whole gain first.
+    """By step, the gains of the tasks with this step, by basis; the whole gain first.
 
     A task has the unsplit step only if it lacks one of the two that it consists of.
     """

@@ -149,8 +149,8 @@ def make_table(
     """A table without its empty columns. A column `scores` says which rows are not
     checked.
 
-    Below `notes` come the notes on daggers and on what is not checked, and those of its
-    columns.
+    Below `notes` come the notes on daggers and on what is not checked, and the notes of
+    its columns.
     """
     unchecked = ~checked_rows(frame)
     formats = list(formats)

@@ -16,8 +16,8 @@ from elmo_bench.spec.budget import epochs_of, steps_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR, task_yaml
 
-# Tokens a second that an encoder reads: results/costs. Of an `hf` model those of
-# MiniLM; one with more numbers is slower.
+# Tokens a second that an encoder reads: results/costs. An `hf` model has MiniLM's
+# rate; a larger model is slower.
 RATES = {"elmo": 3000, "hf": 1700, "cove": 3000}
 SCORING = 1 / 3  # of a training step: no gradients
 START = 5.0  # seconds to read vectors, data and weights

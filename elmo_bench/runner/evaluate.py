@@ -12,7 +12,7 @@ follow from a record alone:
   lookup finds it; all others |
 
 A unit is what `Data.within` of the task keeps, such as an entity, and else an example,
-with its `slice_words` if it has them, or the words of all its texts. A word is a token
+with its `slice_words`, or without these the words of all its texts. A word is a token
 with a letter. The vectors are the suite's for every encoder.
 """
 

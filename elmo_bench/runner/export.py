@@ -90,7 +90,7 @@ def _card(record: Record, name: str) -> str:
 
 
 def _refit(record: Record) -> str:
-    """That the head is another one than the one that was scored."""
+    """The note that the head is not the scored one, or nothing."""
     if record.refit is None:
         return ""
     return (

@@ -62,8 +62,8 @@ class Lexicon(TypedDict):
     """What an embedder has to know about the text that its head is trained on; it is
     kept with the head.
 
-    A text counts once however many examples have it, and a text that is part of another
-    one of its group (a phrase of a sentence) does not count.
+    A text counts once however many examples share it, and a text that is part of
+    another of its group (a phrase of a sentence) does not count.
     """
 
     words: list[str]  # distinct, most frequent first

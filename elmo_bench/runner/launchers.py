@@ -1,5 +1,5 @@
-"""Where the runs of a sweep are carried out: child processes on this machine, or as
-schedulers.py has it.
+"""Where the runs of a sweep are carried out: child processes on this machine, or jobs
+of a scheduler (schedulers.py).
 
 Each runs `elmo-bench run` with a job's arguments and reports how the process ended; the
 results are in the ledger.

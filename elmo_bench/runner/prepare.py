@@ -95,7 +95,7 @@ def load_frozen(spec: RunSpec, setup: Setup, words: set[str]) -> Frozen:
 
 
 def _expect(encoders: Mapping[str, Encoder], words: set[str]) -> None:
-    """Tell the words to the encoders that want to know them."""
+    """Pass the words to the encoders that have `expect`."""
     for encoder in encoders.values():
         expect = getattr(encoder, "expect", None)
         if expect:
@@ -122,7 +122,7 @@ class Prepared:
     suite_vectors: StaticVectors  # decide about slices, whatever the encoder
     notes: list[str]  # what reading the data had to decide, such as examples left out
     checks: dict[str, int]  # counts of `check_splits`, of the whole splits
-    code: dict[str, str]  # `RunSpec.code`, as it was loaded
+    code: dict[str, str]  # `RunSpec.code`, as loaded
 
     @property
     def title(self) -> str:
@@ -185,7 +185,7 @@ def _check_device(spec: RunSpec, setup: Setup) -> None:
 
 
 def _suite_vectors(setup: Setup, frozen: Frozen, words: set[str]) -> StaticVectors:
-    """The static vectors of the suite. Raises UserError if it has none."""
+    """The static vectors of the suite. Raises UserError if it names no vectors."""
     if frozen.vectors is not None and setup.vectors == setup.suite_vectors:
         return frozen.vectors
     if not setup.suite_vectors:

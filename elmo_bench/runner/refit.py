@@ -1,8 +1,7 @@
 """refit=true: once dev has chosen the epoch, train the head once more on train and dev.
 
-The head that is kept is then this one, for `predict`, `load` and `export`. The scores
-of the record stay those of the head that dev had no part in training: no split is left
-to score the new one on.
+This head is then kept, for `predict`, `load` and `export`. The record keeps the scores
+of the head that was trained without dev: no split is left to score the new head on.
 """
 
 from dataclasses import dataclass, replace
@@ -36,8 +35,8 @@ class Refitted:
 class Upto(Callback):
     """Ends the training after so many epochs, with a checkpoint after each.
 
-    The schedule of the rate is still that of all epochs, so each epoch has the rates
-    that it had when dev chose among them.
+    The schedule of the rate still spans all epochs, so each epoch has the rates that it
+    had when dev chose among them.
 
     identity: what has to be equal for a checkpoint to be resumed.
     """

@@ -143,7 +143,7 @@ def _with_files(paths: RunPaths, files: Files | None) -> Record:
 
 
 def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
-    """Refit the head of a run that is in the ledger; its record, which says so."""
+    """Refit the head of a run that is in the ledger; returns the changed record."""
     from elmo_bench.runner.heads import keep_head
     from elmo_bench.runner.refit import refit
 

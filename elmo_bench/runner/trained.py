@@ -37,7 +37,7 @@ Ask = Callable[[Any, dict[str, Any], int], list[Any]]
 class TrainedHead:
     """A kept head with its frozen parts, which predicts examples of its task.
 
-    The encoder is loaded once, and the vectors of words when texts first have them.
+    The encoder is loaded once, vectors when texts first contain their words.
     """
 
     def __init__(

@@ -154,9 +154,9 @@ def _read_once(path: Path, source: bytes) -> DictConfig | ListConfig:
 
 
 def _check_aliases(path: Path) -> None:
-    """Raises UserError for aliases that stand for more than MOST_NODES nodes.
+    """Raises UserError for aliases that expand to more than MOST_NODES nodes.
 
-    A few of them in each other take seconds and gigabytes when they are expanded.
+    A few nested aliases take seconds and gigabytes to expand.
     """
     text = path.read_text(encoding="utf-8")
     if "&" not in text or "*" not in text:

@@ -142,7 +142,7 @@ def _is_choice(override: Override, folder: Path) -> bool:
 
 
 def _chosen(override: Override) -> str:
-    """The name of a choice, as it is written if it looks like a number.
+    """The name of a choice, as typed if it looks like a number.
 
     Raises UserError for a list.
     """

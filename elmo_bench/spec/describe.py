@@ -39,7 +39,7 @@ def command_of(spec: RunSpec, seed: int) -> str:
             options.append(f"{key}={spelled(value)}")
     for key, change in spec.changes.items():
         if key == "head":
-            continue  # the default run of this head has it
+            continue  # part of the default run of this head
         plus = "+" if _is_new(spec, key) else ""
         options.append(f"{plus}{key}={change}")
     return shlex.join(["elmo-bench", "run", *options, f"seed={seed}"])

@@ -6,9 +6,9 @@ A variant without an encoder belongs to the last encoder of the sweep and, in re
 to any other encoder in the ledger: they take its position. All rows of a table have the
 static vectors of their suite, or those that its variants name (`encoder.vectors`, for a
 sweep of `suite.vectors`), where these are not their suite's. A tuned encoder has a row
-only where a variant says so (`encoder.contextual.tune`). In the layout `encoders` a
-variant may have a list of references, a test of each; other encoders in its position
-are compared with the first.
+only if a variant sets `encoder.contextual.tune`. In the layout `encoders` a variant may
+have a list of references, a test of each; other encoders in its position are compared
+with the first.
 """
 
 from dataclasses import dataclass, field
@@ -305,7 +305,7 @@ def _check_axis(experiment: Experiment) -> None:
 
 
 def _check_references(experiment: Experiment) -> None:
-    """The references and the paper's figures are those of variants."""
+    """Raise ValueError unless the references and the paper's figures name variants."""
     keys = {variant.key for variant in experiment.variants}
     if not keys:
         keys = set(map(str, experiment.values(experiment.axis)))

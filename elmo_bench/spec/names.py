@@ -121,7 +121,7 @@ def load_encoder(
 ) -> Any:
     """The encoder that the module `elmo_bench.encoders.<kind>` loads.
 
-    run_seed: the `seed` of a `load` that takes one, unless the options have it.
+    run_seed: the `seed` of a `load` that takes one, unless the options set it.
     version: of its code, which is part of a run's hash and no option of `load`.
 
     Raises UserError for an unknown kind and for options that `load` does not take.

@@ -81,7 +81,7 @@ class Setup:
     def source(self) -> str:
         """The last three parts of the paths of weights and vectors.
 
-        Empty if these are names. No spec has it.
+        Empty if these are names. It is not part of a spec.
         """
         files = [options.get("weights") for options in self.encoders.values()]
         files.append(self.vectors)

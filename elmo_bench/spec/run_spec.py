@@ -228,7 +228,7 @@ class RunSpec:
 
     @property
     def protocol(self) -> int:
-        """The version of the training protocol; 0 if a stored spec has none."""
+        """The version of the training protocol; 0 if a stored spec lacks it."""
         version = self.settings.get("protocol")
         return version if isinstance(version, int) else 0
 

@@ -318,8 +318,8 @@ def _check_contextual(config: DictConfig) -> None:
 def invented(settings: Mapping[str, Any]) -> str:
     """The first `option=value` of a record's settings that no run of this program has.
 
-    "" if there is none. There is no such option, or its value is of another kind, or a
-    path. Nobody should run a command with it.
+    "" if there is none. The option does not exist, or its value is of another kind, or
+    a path. Nobody should run a command with it.
     """
     for option, value in settings.items():
         if not _is_possible(option, value) or _is_part(option, settings):

@@ -128,7 +128,7 @@ def _override(product: Product, user: Product, selecting: Product) -> None:
 
 
 def sweep_logs(ledger: Any) -> str:
-    """The folder for the logs of a sweep: of another ledger, one beside it."""
+    """The folder for the logs of a sweep; for another ledger, a folder next to it."""
     path = Path(str(ledger))
     if path == LEDGER:
         return "results/sweeps"

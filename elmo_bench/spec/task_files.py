@@ -17,8 +17,8 @@ FLOOR = "floor"  # the head of encoders that have no vectors
 def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
     """`conf/task/<task>.yaml` as plain data, interpolations unresolved.
 
-    head: a choice of `head`, whose keys take the place of the task's; those of `report`
-    are added to the task's. {} if there is no such task.
+    head: a choice of `head`, whose keys replace the task's; its keys of `report` are
+    added to the task's. {} if the task is unknown.
     """
     path = config_files("task").get(task)
     if not path:

@@ -67,7 +67,7 @@ def read_figures(
 
 
 def read_references(value: Any) -> str | dict[str, tuple[str, ...]] | None:
-    """The reference of a yaml: none, a variant, or those of each variant."""
+    """The reference of a yaml: none, a variant, or the references of each variant."""
     if value is None:
         return None
     return read_mapping(value) if isinstance(value, Mapping) else str(value)

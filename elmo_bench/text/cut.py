@@ -99,7 +99,7 @@ def _draw(
     for members in groups.values():
         strata[stratum(examples[members[0]])].append(members)
     chosen: set[int] = set()
-    left = 0.0  # what rounding has not given to the strata before
+    left = 0.0  # what rounding kept from the strata before
     for name in sorted(strata):
         drawn = random.Random(SEED).sample(strata[name], len(strata[name]))
         left += wanted * sum(map(len, drawn)) / len(examples)

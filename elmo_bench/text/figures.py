@@ -189,7 +189,7 @@ class LabelAccuracy:
     ) -> dict[str, np.ndarray]:
         """correct: 1 where the label is right, uint8 [items]. And by label.
 
-        The counts by label are those of `count_labels`. Raises ValueError if gold and
+        `count_labels` makes the counts by label. Raises ValueError if gold and
         predicted differ in length or are empty.
         """
         check_lengths(gold, predicted)
@@ -284,7 +284,7 @@ class LabelMacroF1(LabelAccuracy):
 def _check_label(
     where: str, cell: str, labels: Collection[str], unknown: Collection[str] = ()
 ) -> None:
-    """Raise UserError for a cell that is neither a label nor stands for none."""
+    """Raise UserError for a cell that is neither a label nor marks a missing label."""
     if cell not in labels and cell not in unknown:
         expected = f"expected {', '.join(labels)}. Fix this line."
         raise UserError(f"{where}: {cell!r} is not a label: {expected}")

@@ -150,7 +150,7 @@ def _of_object(path: Path, value: Mapping[str, Any]) -> list[Row]:
 def _are_columns(value: Mapping[str, Any]) -> bool:
     """Whether the values of an object are columns: lists of one length.
 
-    Lists of single values whose names are those of tokens and tags are a sentence.
+    Lists of single values are a sentence if a name is a usual column of tokens.
     """
     parts = [*value.values()]
     if not parts or not all(isinstance(part, list) and part for part in parts):

@@ -254,7 +254,7 @@ class OwnData:
         return str(example.gold)
 
     def names(self, rows: Sequence[Row], *, gold: bool = True) -> dict[str, str]:
-        """The column of each part, as the options say or as it is usually named; noted.
+        """The column of each part, from the options or by a usual name; noted.
 
         Without `gold` the last part may be missing. Raises UserError.
         """

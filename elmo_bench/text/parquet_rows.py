@@ -16,7 +16,7 @@ Row = dict[str, Any]  # cell by column
 
 @reader
 def rows_of_parquet(path: Path) -> list[Row]:
-    """The rows of a file; a number that stands for a named class has its name.
+    """The rows of a file; a number of a named class is replaced by the name.
 
     Raises UserError.
     """

@@ -44,7 +44,7 @@ def files_of(
     by_split: Mapping[str, str | None],
     reads: Callable[[Path], bool],
 ) -> dict[str, list[Path]]:
-    """The files of each split that the user has: of `file`, or those of `by_split`.
+    """The files of each split that the user has, from `file` or from `by_split`.
 
     `reads` says whether a file of a folder may hold data. Raises UserError.
     """

@@ -31,10 +31,7 @@ def ending_of(path: Path) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Raise UserError if there is no such file, or if it is too large.
-
-    Also if it is a pipe or a device.
-    """
+    """Raise UserError if a file is missing, too large, a pipe or a device."""
     check_regular(path)
     if path.is_dir():
         raise UserError(f"{path}: a folder, not a file")
@@ -50,7 +47,7 @@ def check_file(path: Path) -> None:
 def read_table(path: Path) -> list[Row]:
     """The rows of a file, by its ending one of TABLES.
 
-    A number that stands for a named class has its name. Raises UserError, with the line
+    A number of a named class is replaced by the name. Raises UserError, with the line
     where there is one.
     """
     check_file(path)

@@ -135,8 +135,8 @@ class Floor(Protocol):
     def fits(self, train: Sequence[Any], times: int) -> Iterator[Any]:
         """Fit so many times, each with other options.
 
-        After each, the head has the weights, and `steps` and `loss` of what it yields
-        are those of an epoch.
+        After each, the head has the weights. Yields an object for each fit, whose
+        `steps` and `loss` count as an epoch's.
         """
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:

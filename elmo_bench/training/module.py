@@ -288,7 +288,7 @@ class HeadTraining(pl.LightningModule):
         return {"optimizer": optimiser, "lr_scheduler": config}
 
     def _optimiser(self) -> Optimizer:
-        """The head's, with one for what is trained of an encoder beside it."""
+        """The head's optimiser, joined with one for the encoder if it is tuned."""
         tuned = self.head.embedder.tuned
         of_encoder = set() if tuned is None else {*tuned.parameters()}
         parameters = []

@@ -63,7 +63,7 @@ class DocumentBatch:
         return self._flat(pooled)[torch.argsort(positions)]
 
     def _flat(self, pooled: Sequence[Tensor]) -> Tensor:
-        """[B, T, ...] of each pool -> those of the tokens of all pools: [T, ...]."""
+        """[B, T, ...] of each pool -> [T, ...] of the tokens of all pools."""
         pairs = zip(pooled, self.pools, strict=True)
         return torch.cat([values[pool.mask] for values, pool in pairs])
 

@@ -273,7 +273,7 @@ def _bracket(text: str, cell: str, line: int) -> tuple[bool, str, bool]:
 
 
 def _several(text: str) -> bool:
-    """Whether a part of a cell is no mention of this one token."""
+    """Whether a part of a cell is not a mention of this one token."""
     return not (text.startswith("(") and text.endswith(")"))
 
 

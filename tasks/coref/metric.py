@@ -216,7 +216,7 @@ def _sizes(chains: Sequence[Sequence[Mention]]) -> np.ndarray:
 
 
 def _in_order(chains: Chains) -> list[list[Mention]]:
-    """Chains in the order of their first tokens, as files have them.
+    """Chains in the order of their first tokens, as in files.
 
     "Last" and "later copies" refer to this order.
     """

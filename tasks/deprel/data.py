@@ -12,7 +12,7 @@ from elmo_bench.base.files import read_lines
 from elmo_bench.text.columns import check_ended, read_columns
 from elmo_bench.text.token_labels import DEPREL, FORM, HEAD, Row, TokenData, read_conllu
 
-ROOT = -1  # the head of a word that has none
+ROOT = -1  # stored as the head of a word without a head
 
 
 @dataclass(frozen=True)

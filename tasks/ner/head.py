@@ -75,8 +75,8 @@ class Head(nn.Module):
         rows = []
         for example in examples:
             tags = [] if NO_GOLD in example.tags else bio_to_bioul(example.tags)
-            # A type not seen in training has no label; only dev and test have it, where
-            # no loss is computed.
+            # A type not seen in training has no label. It occurs only in dev and test,
+            # where no loss is computed.
             numbers = [number.get(tag, 0) for tag in tags]
             rows.append(torch.tensor(numbers, dtype=torch.int64))
         padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)

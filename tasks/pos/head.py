@@ -34,8 +34,8 @@ class Head(nn.Module):
         number = {label: place for place, label in enumerate(self.labels)}
         labels: list[int] = []
         for example in examples:
-            # A label not seen in training has no number; only dev and test have it,
-            # where no loss is computed.
+            # A label not seen in training has no number. It occurs only in dev and
+            # test, where no loss is computed.
             labels += [number.get(label, 0) for label in example.gold]
         text = index([example.tokens for example in examples])
         return {"text": text, "labels": torch.tensor(labels)}

@@ -228,8 +228,8 @@ class Data(OwnData):
     ) -> tuple[list[str], list[str]] | None:
         """Gold and predicted tags of the spans whose words `keeps` accepts.
 
-        Plain tags are spans of one word here, so that those of a slice that has no tag
-        but O count too.
+        Plain tags are spans of one word here, so that a slice whose tags are all O
+        counts too.
         """
         if not example.plain:
             return SpanData().within(example, predicted, keeps)
@@ -241,7 +241,7 @@ class Data(OwnData):
 
     @staticmethod
     def check_output(path: Path) -> None:
-        """Any name will do: a file that is no table has columns as in CoNLL."""
+        """Any name will do: a file that is not a table has columns as in CoNLL."""
 
     def write(
         self,
@@ -286,7 +286,7 @@ def _is_tag(value: Any) -> bool:
 def check_lengths(sentences: Sequence[Sentence]) -> None:
     """Raise UserError if every sentence has one token.
 
-    Then a row, or what is between blank lines, is no sentence.
+    Then rows, or the lines between blank lines, are not sentences.
     """
     if any(len(sentence.tokens) != 1 for sentence in sentences):
         return

@@ -12,7 +12,7 @@ TO_BIO = {"U": "B", "L": "I"}  # letters of BIOUL
 
 
 def names_of(labels: Sequence[str]) -> list[str]:
-    """The tags of `Data.vocabulary`: those of BIO among BIOUL, or all plain tags."""
+    """The tags of `Data.vocabulary`: the BIO tags among BIOUL, or all plain tags."""
     if "O" not in labels:
         return list(labels)
     return [label for label in labels if label[0] in "OBI"]

@@ -193,7 +193,7 @@ class Data(SuiteData):
     ) -> None:
         """Write target and sense key on a line each, as the scorer reads them.
 
-        There is no line without an answer.
+        Targets without an answer get no line.
         """
         with atomic_write(path, "w") as handle:
             for sentence, answers in zip(examples, predicted, strict=True):

@@ -22,7 +22,7 @@ from elmo_bench.text.sentences import sentences
 
 
 def inline_text(text):
-    """A drawing with this text, as the page has it."""
+    """A drawing with this text, as on the page."""
     drawing = Drawing("x", "", "", lambda axes, phone: None, size=(1, 1))
     drawing.__dict__["_files"] = (f"<svg>{text}</svg>", b"")
     return inline(drawing)

@@ -50,7 +50,7 @@ def copied(usual, folder):
 
 
 def old_and_new(ledger, tiny_bert, *options, encoder="hf"):
-    """(the ledger of a run as it was before pieces counted, its record, the record that it has today)."""
+    """(the ledger of a run before pieces counted, its record, the record that it has today)."""
     weights = {
         "hf": [f"encoder.name={tiny_bert}"],
         "elmo_bert_mini": [f"{PARTS}.elmo.weights={GOLDEN}", f"{PARTS}.bert_mini.weights={tiny_bert}"],
@@ -64,7 +64,7 @@ def old_and_new(ledger, tiny_bert, *options, encoder="hf"):
 
 
 def loaded_before(**options):
-    """The encoder as it was loaded before pieces counted."""
+    """The encoder as loaded before pieces counted."""
     encoder = HfEncoder(**options)
     encoder.checksum = re.sub(" pieces [0-9a-f]{64}", "", encoder.checksum)
     return encoder

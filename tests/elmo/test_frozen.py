@@ -101,7 +101,7 @@ def test_a_module_in_place_of_files():
         with torch.no_grad():
             assert not torch.allclose(first(module), wanted, atol=1e-3)
     assert trained.bilm is bilm
-    assert torch.equal(first(frozen), wanted)  # a copy, as it was
+    assert torch.equal(first(frozen), wanted)  # a copy, unchanged
     assert torch.equal(encoder.encode(SENTENCES)[0], ElmoEncoder(weights=str(GOLDEN)).encode(SENTENCES)[0])
     assert not any(parameter.requires_grad for parameter in encoder.bilm.parameters())
 
@@ -220,7 +220,7 @@ def test_an_encoder_of_any_precision_can_be_copied(precision, copied):
 @pytest.mark.filterwarnings("ignore")  # of the compiler
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_a_model_with_elmo_can_be_compiled(requires_grad):
-    """ELMo runs as it is in the compiled model, with gradients to its mix, and without."""
+    """ELMo runs uncompiled in the compiled model, with gradients to its mix, and without."""
     module = elmo(requires_grad=requires_grad)
     output = torch.nn.Linear(module.get_output_dim(), 2)
 

@@ -66,7 +66,7 @@ def saved(tmp_path):
 
 @pytest.mark.parametrize("kind", first_ones(KINDS, 2))
 def test_the_language_model_is_the_encoder(saved, kind):
-    """The layers are those of transformers' text model on the same pieces."""
+    """The layers equal the layers of transformers' text model on the same pieces."""
     folder = saved(kind)
     encoder = HfEncoder(weights=str(folder), pooling="first")
     assert (encoder.layers, encoder.dim) == (3, 16)

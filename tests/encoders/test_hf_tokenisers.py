@@ -183,7 +183,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def saved(request, tmp_path_factory):
-    """(its name, a folder with a tokeniser as a hub has it, the tokeniser of the file alone)."""
+    """(its name, a folder with a tokeniser as on a hub, the tokeniser of the file alone)."""
     kind = KINDS[request.param]
     tokeniser = kind.make()
     folder = write(tmp_path_factory.mktemp("model"), tokeniser, kind.named, kind.model, **kind.options)
@@ -221,7 +221,7 @@ def test_the_pieces_are_those_of_the_file(saved, capsys):
 
 
 def test_a_network_reads_the_pieces_of_the_file(tmp_path):
-    """All of the way: its layers are those of the same file under a class that takes it as it is."""
+    """End to end: its layers equal the layers of the same file under a class that takes it unchanged."""
     config = transformers.BertConfig(
         vocab_size=400, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
     )

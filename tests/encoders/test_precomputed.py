@@ -139,7 +139,7 @@ class StackedEmbeddings:
 
 
 def test_the_script_for_flair_writes_layers_of_every_text(tmp_path, monkeypatch):
-    """The script in docs/other-encoders.md, run as it stands with a module of flair's interface."""
+    """The script in docs/other-encoders.md, run unchanged with a module of flair's interface."""
     page = (Path("docs") / "other-encoders.md").read_text("utf-8")
     [script] = re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.M)
     for name, contents in {"flair.data": [Sentence], "flair.embeddings": [FlairEmbeddings, StackedEmbeddings]}.items():

@@ -47,7 +47,7 @@ def test_its_layers_are_those_of_the_reference_times_their_scales(encoder):
 
 
 def test_its_scales_follow_it_to_another_device(monkeypatch):
-    """`meta` stands for a GPU: it is a device without numbers, which every machine has."""
+    """`meta` takes a GPU's place: it is a device without numbers, which every machine has."""
     encoder = load()
     monkeypatch.setattr(ElmoEncoder, "batch", lambda *_, markers: (torch.ones(2, 3, 4, 5, device="meta"), [4, 2]))
     layers, _ = encoder.batch(SENTENCES)

@@ -20,7 +20,7 @@ from tests.fuzz.damage import damaged
 from tests.fuzz.readers import Case, cases
 
 SECONDS = 10  # of processor time; a reader needs a few milliseconds for a file of these sizes
-MEMORY = 2**31  # bytes of addresses in addition to those of the process
+MEMORY = 2**31  # bytes of addresses in addition to the process's own
 
 
 class TooLong(BaseException):

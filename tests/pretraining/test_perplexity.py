@@ -24,7 +24,7 @@ PROJECTION = json.loads((GOLDEN / "options.json").read_text())["lstm"]["projecti
 
 @pytest.fixture
 def folder(tmp_path):
-    """The golden weights with a softmax of 3,000 words beside them, in half precision."""
+    """A folder of the golden weights and a softmax of 3,000 words, in half precision."""
     folder = shutil.copytree(GOLDEN, tmp_path / "my-elmo")
     torch.manual_seed(0)
     softmax = {"weight": 0.1 * torch.randn(len(WORDS), PROJECTION), "bias": torch.randn(len(WORDS))}

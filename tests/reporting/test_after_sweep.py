@@ -57,7 +57,7 @@ def test_the_file_to_predict_has_the_form_of_the_file_that_was_read(tmp_path, se
 
 
 def test_runs_selected_by_two_scores_have_a_best_each(tmp_path):
-    """A higher macro-F1 is no better than a lower accuracy."""
+    """A higher macro-F1 is not better than a lower accuracy."""
     made = []
     for settings in ({}, {"task.metric": "macro_f1"}):
         for encoder, lift in (("tfidf", 0.0), ("elmo", 0.3)):

@@ -39,7 +39,7 @@ def raised(record, outcomes, **changes):
 
 
 def raised_on_dev(record, outcomes):
-    """With the curve, so that the best epoch has it."""
+    """The curve is raised too, so that it agrees with the best epoch."""
     record["scores"]["dev"]["overall"]["f1"] += RAISED
     record["curves"]["dev"] = [score + RAISED for score in record["curves"]["dev"]]
 

@@ -213,7 +213,7 @@ def test_a_mistake_in_findings_is_one_line(tmp_path, text, claims, said):
 
 @pytest.mark.usefixtures("undrawn")
 def test_code_of_findings_runs_only_from_a_folder_that_was_named(tmp_path, monkeypatch, capsys):
-    """A ledger may come from strangers, and so may what lies beside it, in the default folders too."""
+    """A ledger may come from strangers, and so may the files next to it, in the default folders too."""
     monkeypatch.chdir(tmp_path)
     for ledger, out in (("theirs/runs", "theirs/runs-report"), ("results/runs", "results")):
         add(tmp_path / ledger, "ner", "glove", 0)

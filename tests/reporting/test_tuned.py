@@ -1,4 +1,4 @@
-"""A tuned encoder in reports: every row says so, and no table or rank of frozen encoders has it."""
+"""A tuned encoder in reports: every row is marked, and no table or rank of frozen encoders includes it."""
 
 import re
 from itertools import chain

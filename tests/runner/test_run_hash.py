@@ -16,7 +16,7 @@ def change_a_weight(folder):
 
 
 def change_a_clip(folder):
-    """Only options.json has it, and it changes every vector."""
+    """Only options.json has the clip, and it changes every vector."""
     options = json.loads((folder / "options.json").read_text())
     options["lstm"]["cell_clip"] = 0.1
     (folder / "options.json").write_text(json.dumps(options))

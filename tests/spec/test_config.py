@@ -93,7 +93,7 @@ def test_options_select_among_several_sweeps_that_list_them_and_replace_others()
     assert {task for task, _ in tasks_and_seeds("seed=4")} == {"task=ner", "task=snli", "task=sst5"}
     assert {seed for _, seed in tasks_and_seeds("seed=7")} == {"seed=7"}
     assert {task for task, _ in tasks_and_seeds("task=pos,ner")} == {"task=pos", "task=ner"}
-    [part] = sweep(["experiment=table3", "data.train_fraction=0.3"])  # of all of the data no run has it
+    [part] = sweep(["experiment=table3", "data.train_fraction=0.3"])  # no run on all of the data fits
     assert ["task=srl"] in part
 
 

@@ -18,7 +18,7 @@ from elmo_bench.spec.settings import check_run
 from tests.runs import first_ones
 from tests.spec.test_config import FIXED
 
-FLOORS = {"tfidf": "classification", "features": "tagging"}  # and a task that has it
+FLOORS = {"tfidf": "classification", "features": "tagging"}  # and a task with this floor
 CONTENTS = {"data": "0" * 64, "weights": "1" * 64, "vectors": "2" * 64}
 
 

@@ -28,7 +28,7 @@ PLAIN = ["NN", "O", "VB", "O"]
 
 
 def encoded(scheme: str, spans: list[tuple[str, int]]) -> list[str]:
-    """Valid tags of spans (type, tokens), one behind the other; the type O is no span."""
+    """Valid tags of spans (type, tokens), one behind the other; the type O is not a span."""
     tags: list[str] = []
     for kind, size in spans:
         before = tags[-1][2:] if tags else ""

@@ -89,7 +89,7 @@ def test_a_tab_separated_file_without_quoting_keeps_its_quotation_marks(tmp_path
     assert [row["text"] for row in rows] == ['"Wow," he said.', "fine", "So\nit", "all of it"]
 
 
-@pytest.mark.parametrize("listed", [{"feature": NAMES, "_type": "List"}, [NAMES]])  # as newer and older files have it
+@pytest.mark.parametrize("listed", [{"feature": NAMES, "_type": "List"}, [NAMES]])  # as in newer and older files
 def test_numbers_of_classes_get_their_names_in_lists_too_and_other_numbers_are_no_class(tmp_path, listed):
     content = as_parquet(
         {"label": [1, -1], "tags": [[0, 1], [2]], "n": [1, 2]},
