@@ -1,4 +1,4 @@
-"""Random biLM weights in the published layout (section 2.5 of bilm-tf's dump), for shapes whose files are missing.
+"""Random biLM weights in the published layout (the HDF5 file that bilm-tf writes), for shapes whose files are missing.
 
 Needs numpy and h5py only, so that the peer's environment can use it as well. Values start from bilm-tf's initial ones;
 `gains` multiplies them, because untrained weights of those sizes give activations close to zero.

@@ -128,7 +128,7 @@ def test_predict_reads_with_the_tuned_encoder(tmp_path, tiny_bert, way):
     given = ["--weights", str(weights), "--vectors", str(VECTORS)]
     assert main(["predict", str(paths.record), str(text), str(out), *given]) == 0
     assert out.read_bytes() == (paths.work / "test.predictions.conll").read_bytes()
-    # With the encoder as loaded the answers differ.
+    # With zeros in place of the tuned numbers the answers differ.
     head = paths.work / "head.safetensors"
     about, tensors = _contents(head)
     assert any(name.startswith(PART) for name in tensors)
