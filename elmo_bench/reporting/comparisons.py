@@ -174,7 +174,9 @@ def _compare(
         )  # the same page wherever it is
     gains = {}
     for name in ("dev", "test"):
-        gains[name] = fmean(_scores(ours, name)) - fmean(_scores(theirs, name))
+        difference = fmean(_scores(ours, name)) - fmean(_scores(theirs, name))
+        # Two means that should be equal differ by a rounding error, such as -1e-14.
+        gains[name] = round(difference, 12)
     reduction = relative_reduction(fmean(our_scores), fmean(their_scores))
     checked = bool(first.checked and other.checked)
     converged = checked and all(run.converged for run in (*ours, *theirs))
