@@ -156,7 +156,7 @@ def steps(folder: Path, args: argparse.Namespace) -> dict[str, tuple[float, list
     ledger = [f"ledger={folder / 'runs'}", "logger=none", "launcher.jobs=2", f"launcher.logs={folder / 'logs'}"]
     return {
         "tests": (0.1, [sys.executable, "-m", "pytest", "-o", "filterwarnings=default", "-m", "", "-k", "gpu",
-                        "tests/elmo", "tests/pretraining"]),
+                        "tests/elmo", "tests/nn", "tests/pretraining"]),
         "encode": (0.2, [*first, *many, "--precision", all_of, "--rounds", "5", "--peer", peer, *kept("encode")]),
         "one": (0.1, [*first, *one, "--precision", "float32,bfloat16", "--rounds", "3", "--peer", "none",
                       *kept("one")]),

@@ -10,13 +10,13 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from elmo_bench.elmo.kernels.graphs import Graphs
 from elmo_bench.elmo.kernels.steps import (
     LayerWeights,
     lstm_loop,
     lstm_step_backward,
 )
 from elmo_bench.elmo.model import ProjectedLstm
+from elmo_bench.nn.graphs import Graphs
 
 LEAST_ROOM = 2**17  # rows of the buffers on a GPU, in both directions
 

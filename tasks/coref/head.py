@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.encoders.embedder import Embedder
+from elmo_bench.nn.cells import Lstm, slope_
 from elmo_bench.nn.dropout import Dropout, dropout_mask
-from elmo_bench.nn.recurrence import Lstm, recur, slope_
+from elmo_bench.nn.recurrence import recur
 from elmo_bench.tasks.coref.antecedents import (
     Antecedents,
     clusters_of,
@@ -98,6 +99,7 @@ class CoupledBiLstm(nn.Module):
             backwards=(False, True),
             first=self.first,
             keep=keep,
+            layer=self,
         )
 
 

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_bench.nn.cells import Lstm, slope_
 from elmo_bench.nn.compiled import Loops, loops
 from elmo_bench.nn.dropout import dropout_mask
-from elmo_bench.nn.recurrence import Lstm, recur, slope_
+from elmo_bench.nn.recurrence import recur
 
 # Gates, in the order g, i, f, o, r; the input weights have V as a sixth block.
 BLOCKS = 5
@@ -88,6 +89,7 @@ class HighwayLstm(nn.Module):
                 recurrent=recurrent[None],
                 backwards=[self.backwards],
                 keep=keep,
+                layer=self,
             )
         weights = (self.input_weight, bias, recurrent)
         with torch.autocast("cpu", enabled=False):

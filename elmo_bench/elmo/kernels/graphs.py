@@ -1,16 +1,14 @@
-"""Loops over time on a GPU: a loop's launches are a CUDA graph.
+"""Inference on a GPU: the launches of a loop over time are a CUDA graph.
 
-Inference (`GraphBiLM`) and pretraining share them. A step's element-wise work is one
-kernel (`steps.py`). The same steps in plain PyTorch run on CPUs, and on GPUs without
-Triton; tests compare these with the reference.
+A step's element-wise work is one kernel (`steps.py`). The same steps in plain PyTorch
+run on CPUs, and on GPUs without Triton; tests compare these with the reference.
 
 Shape letters: B sentences, R rows (B rounded up, see `pieces`), T steps, P projection,
 H cell; a leading 2 is the direction.
 """
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from math import prod
@@ -24,10 +22,8 @@ from elmo_bench.elmo.frozen import float32_products, moved
 from elmo_bench.elmo.kernels.batched import BatchedBiLM
 from elmo_bench.elmo.kernels.steps import LayerWeights, lstm_loop
 from elmo_bench.elmo.model import BiLM, ProjectedLstm, State
+from elmo_bench.nn.graphs import Graphs
 
-# Times that a loop runs before it is captured: then its kernels are compiled and memory
-# for them is there.
-EAGER = 2
 # Rows times steps that the buffers of inference hold.
 FEW = 256
 MANY = 8192
@@ -38,49 +34,6 @@ EVEN = 128
 # multiple.
 SMALL = 4
 STEPS = 8
-
-
-class Graphs:
-    """Loops over fixed addresses; on a GPU they become CUDA graphs.
-
-    A loop is hundreds of small kernels, and launching them one by one takes longer than
-    running them.
-    """
-
-    def __init__(self, device: torch.device):
-        self.seen: Counter[Hashable] = Counter()
-        self.graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
-        self.on_gpu = device.type == "cuda"
-        if self.on_gpu:
-            self.pool = torch.cuda.graph_pool_handle()
-            self.stream = torch.cuda.Stream(device)
-
-    def run(self, key: Hashable, loop: Callable[[], None]) -> None:
-        """Run the loop of a key.
-
-        It does the same to the same addresses whenever its key comes.
-        """
-        self.seen[key] += 1
-        graph = self.graphs.get(key)
-        if graph:
-            graph.replay()
-        elif not self.on_gpu or self.seen[key] <= EAGER:
-            loop()
-        else:
-            graph = self._capture(loop)
-            self.graphs[key] = graph
-            graph.replay()
-
-    def _capture(self, loop: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        graph = torch.cuda.CUDAGraph()
-        current = torch.cuda.current_stream()
-        self.stream.wait_stream(current)
-        with torch.cuda.stream(self.stream):
-            graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
-            loop()
-            graph.capture_end()
-        current.wait_stream(self.stream)
-        return graph
 
 
 class GraphBiLM(BatchedBiLM):
