@@ -40,17 +40,18 @@ def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
         of_score = [record for record in records if record.metric == score]
         which = f" ({score})" if len(scores) > 1 else ""
         best = best_on_dev(of_score)
-        yield _predict(ledger, best), f"the best on dev{which}, in use"
+        yield predict_command(best, ledger), f"the best on dev{which}, in use"
         floors = []
         for record in of_score:
             if record.spec.encoder == floor_of(record.spec.task):
                 floors.append(record)
         if floors and best.hash not in {floor.hash for floor in floors}:
             why = f"the floor{which}, if the answer above is to use it"
-            yield _predict(ledger, best_on_dev(floors)), why
+            yield predict_command(best_on_dev(floors), ledger), why
 
 
-def _predict(ledger: Path, record: Record) -> list[str]:
+def predict_command(record: Record, ledger: Path) -> list[str]:
+    """`predict` by the head of a record, with a file of the form of the run's data."""
     path = RunPaths.of(ledger, record).record
     ending = _ending(record)
     return ["predict", str(path), f"NEW{ending}", f"OUT{ending}"]

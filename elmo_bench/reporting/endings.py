@@ -11,6 +11,7 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, learned, score_of
+from elmo_bench.reporting.after_sweep import predict_command
 from elmo_bench.reporting.names import BASELINE, counted
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.spec.budget import epochs_of
@@ -88,7 +89,7 @@ def ending(
         yield gain_over_floor(record, floor)
     commands: list[_Next] = []
     if record.refit is not None:
-        commands = use_commands(RunPaths.of(ledger, record).record, "this head")
+        commands = _use_commands(record, ledger)
     elif is_default:
         commands = _next(record, row, base, ledger, options)
     elif row is not None and _usual_epochs(record) > record.epochs.run:
@@ -96,11 +97,12 @@ def ending(
     yield from next_lines(commands or [_report(ledger)])
 
 
-def use_commands(record: Path, name: str) -> list[_Next]:
+def _use_commands(record: Record, ledger: Path) -> list[_Next]:
     """The commands that use a trained head, on data of the user's own."""
+    path = RunPaths.of(ledger, record).record
     return [
-        (["predict", str(record), "new.csv", "out.csv"], f"a new file, by {name}"),
-        (["export", str(record), "my-head"], "a folder that moves elsewhere"),
+        (predict_command(record, ledger), "a new file, by this head"),
+        (["export", str(path), "my-head"], "a folder that moves elsewhere"),
     ]
 
 

@@ -116,7 +116,7 @@ def test_refit_changes_no_hash_and_the_run_export_and_sweep_say_it(tmp_path, cap
     assert main(["run", *options]) == 0
     said = capsys.readouterr().out
     assert "done and refitted on train and dev (" in said
-    assert re.search(r"next:\n  elmo-bench predict \S+/seed0\.json new\.csv out\.csv +# a new file", said)
+    assert re.search(r"next:\n  elmo-bench predict \S+/seed0\.json NEW\.jsonl OUT\.jsonl +# a new file", said)
     [path] = [path for path in tmp_path.rglob("seed0.json") if "none" in path.parts]
     assert json.loads(path.read_text())["refit"]["examples"] == 70
     assert main(["export", str(path), str(tmp_path / "head")]) == 0
