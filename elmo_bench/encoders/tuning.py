@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.frozen import moved
 from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.checks import TEXTS
@@ -99,9 +100,8 @@ def _padded(layers: Sequence[Tensor]) -> Tensor:
     lengths = [of_text.shape[1] for of_text in layers]
     longest = max(lengths)
     tokens = torch.cat([of_text.transpose(0, 1) for of_text in layers])  # NLD
-    ends = torch.tensor(lengths, device=tokens.device)
-    inside = torch.arange(longest, device=tokens.device) < ends[:, None]  # BT
-    places = inside.flatten().nonzero()[:, 0]  # N
+    inside = torch.arange(longest) < torch.tensor(lengths)[:, None]  # BT
+    [places] = moved(tokens.device, inside.flatten().nonzero()[:, 0])  # N
     padded = tokens.new_zeros(inside.numel(), *tokens.shape[1:])
     padded = padded.index_copy(0, places, tokens)
     return padded.unflatten(0, inside.shape).transpose(1, 2)
