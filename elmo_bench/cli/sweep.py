@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
         _run(planned, results, as_row=as_row)
     except KeyboardInterrupt:
         interrupted = True
-    records = [result.record for result in results if result.record is not None]
+    records = _records(results, planned)
     for table in overviews(records, planned.ledger):
         print(f"\n{table}")
     if records and not interrupted:
@@ -58,6 +58,13 @@ def main(arguments: list[str]) -> int:
         print(f"\nthe page, to open in a browser: {write_page(planned.ledger, suite)}")
     missing = len(planned.runs) - len(results)
     return _report(results, missing=missing, interrupted=interrupted)
+
+
+def _records(results: Sequence[RunState], planned: Plan) -> list[Record]:
+    """The records of these runs, in the order of the plan: runs end in any order."""
+    places = {run.options: place for place, run in enumerate(planned.runs)}
+    in_order = sorted(results, key=lambda result: places[result.run.options])
+    return [result.record for result in in_order if result.record is not None]
 
 
 def _own_suites(records: Sequence[Record]) -> list[str]:

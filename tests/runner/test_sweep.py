@@ -13,10 +13,13 @@ import pytest
 
 from elmo_bench.__main__ import entry, main
 from elmo_bench.base.errors import UserError
+from elmo_bench.cli.sweep import _records
 from elmo_bench.ledger import Spec, read_holders, run_lock
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.plan import plan
+from elmo_bench.runner.states import RunState
 from elmo_bench.runner.sweep import run_sweep
+from tests.ledger.records import make_record
 from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, KILLED, SILENT, SKIPPED, SLOW, USER_ERROR
 from tests.runs import ROOT
@@ -100,6 +103,15 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake_children, capsys
     assert "2 runs failed:" in printed.err
     assert sorted(line.rpartition(": ")[2].partition(";")[0] for line in lines) == ["no such file", "no such layer"]
     assert main(["sweep", *options(fake_children, FAILED)]) == 1
+
+
+def test_tables_and_the_next_commands_have_the_order_of_the_plan():
+    """Runs that are there come first, and others end in any order."""
+    planned = plan(["encoder=glove,elmo", "seed=0,1"])
+    records = [make_record(spec=run.spec.to_json(), seed=run.seed) for run in planned.runs]
+    results = [RunState(run, "done", record) for run, record in zip(planned.runs, records, strict=True)]
+    results.append(RunState(planned.runs[1], "failed"))
+    assert _records(results[::-1], planned) == records
 
 
 def test_a_full_disk_is_named_where_a_log_is_empty(tmp_path, monkeypatch):
