@@ -62,14 +62,13 @@ def main(arguments: list[str]) -> int:
 
 def _records(results: Sequence[RunState], planned: Plan) -> list[Record]:
     """The records of these runs, in the order of the plan: runs end in any order."""
-    order = [run.options for run in planned.runs]
-    in_order = sorted(results, key=lambda result: _place(result.run.options, order))
+    places = {run.options: place for place, run in enumerate(planned.runs)}
+
+    def place(result: RunState) -> int:
+        return places.get(result.run.options, len(places))
+
+    in_order = sorted(results, key=place)
     return [result.record for result in in_order if result.record is not None]
-
-
-def _place(options: tuple[str, ...], order: Sequence[tuple[str, ...]]) -> int:
-    """Of a run among those of the plan; after all of them if it is not there."""
-    return order.index(options) if options in order else len(order)
 
 
 def _own_suites(records: Sequence[Record]) -> list[str]:
