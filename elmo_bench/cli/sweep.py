@@ -62,13 +62,9 @@ def main(arguments: list[str]) -> int:
 
 def _records(results: Sequence[RunState], planned: Plan) -> list[Record]:
     """The records of these runs, in the order of the plan: runs end in any order."""
-    places = {run.options: place for place, run in enumerate(planned.runs)}
-
-    def place(result: RunState) -> int:
-        return places.get(result.run.options, len(places))
-
-    in_order = sorted(results, key=place)
-    return [result.record for result in in_order if result.record is not None]
+    made = {result.run.options: result.record for result in results}
+    records = [made.get(run.options) for run in planned.runs]
+    return [record for record in records if record is not None]
 
 
 def _own_suites(records: Sequence[Record]) -> list[str]:

@@ -32,7 +32,7 @@ class Recorded(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.operations = []
-        self.ran = True  # as it was recorded; a CUDA graph only notes
+        self.ran = True  # recording has run the operations once; a CUDA graph only notes them
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))

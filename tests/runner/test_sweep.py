@@ -108,10 +108,10 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake_children, capsys
 def test_tables_and_the_next_commands_have_the_order_of_the_plan():
     """Runs that are there come first, and others end in any order."""
     planned = plan(["encoder=glove,elmo", "seed=0,1"])
-    records = [make_record(spec=run.spec.to_json(), seed=run.seed) for run in planned.runs]
-    results = [RunState(run, "done", record) for run, record in zip(planned.runs, records, strict=True)]
-    results.append(RunState(planned.runs[1], "failed"))
-    assert _records(results[::-1], planned) == records
+    *done, failed = planned.runs
+    records = [make_record(spec=run.spec.to_json(), seed=run.seed) for run in done]
+    results = [RunState(run, "done", record) for run, record in zip(done, records, strict=True)]
+    assert _records([RunState(failed, "failed"), *results[::-1]], planned) == records
 
 
 def test_a_full_disk_is_named_where_a_log_is_empty(tmp_path, monkeypatch):
