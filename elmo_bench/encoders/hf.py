@@ -40,6 +40,9 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 # Texts and pieces, at most, that go through the network together.
 CPU_POOL = (64, 4096)
 GPU_POOL = (512, 16384)
+# Texts at most while the network is trained on a CPU. A frozen one reads many texts by
+# length; a batch of training has few, so large pools would have much padding.
+TRAINED_TEXTS = 8
 # The limit of pieces in the configuration of BERT and most models, of LED, and of MPT.
 LIMITS = (
     "max_position_embeddings",
@@ -119,6 +122,8 @@ class HfEncoder:
         self.tuned: Tuned | None = None
         if tune != FROZEN:
             prepare_training(self.model, tune, name=weights, seed=seed)
+            if self.device.type == "cpu":
+                self.size = min(self.size, TRAINED_TEXTS)
             self.tuned = Tuned(self.model, self._read_tuned, way=tune)
 
     def _to_device(self, precision: str) -> None:

@@ -111,6 +111,23 @@ def test_a_long_text_is_tuned_in_parts(tiny_bert):
     assert layers.requires_grad
 
 
+def test_a_batch_is_read_with_little_padding(tiny_bert, monkeypatch):
+    encoder = tuned_bert(tiny_bert, "full")
+    read = []
+    forward = encoder._forward
+
+    def watched(ids, mask):
+        read.append((ids.numel(), int(mask.sum())))
+        return forward(ids, mask)
+
+    monkeypatch.setattr(encoder, "_forward", watched)
+    texts = [["dog"] * count for count in range(1, 41)]
+    layers = encoder.tuned.train()(texts)
+    assert layers.shape[:3] == (40, BLOCKS + 1, 40)
+    padded, inside = (sum(counts) for counts in zip(*read, strict=True))
+    assert inside < padded < 1.2 * inside  # 1.8 if all were read at once
+
+
 def test_texts_are_read_once_and_their_rows_anew():
     tuned = tuned_elmo().tuned.train()
     texts = Texts(TEXTS[:3])
