@@ -104,6 +104,8 @@ class HfEncoder:
         self.device = device_named(device)
         self.name = weights
         self._to_device(precision)
+        on_cpu = self.device.type == "cpu"
+        self.size, self.tokens = CPU_POOL if on_cpu else GPU_POOL
         with reading(weights, "a transformer with layers of one width", ""):
             self.layers = 1 + int(self.model.config.num_hidden_layers)
             self.dim = int(self.model.config.hidden_size)
@@ -122,7 +124,7 @@ class HfEncoder:
         self.tuned: Tuned | None = None
         if tune != FROZEN:
             prepare_training(self.model, tune, name=weights, seed=seed)
-            if self.device.type == "cpu":
+            if on_cpu:
                 self.size = min(self.size, TRAINED_TEXTS)
             self.tuned = Tuned(self.model, self._read_tuned, way=tune)
 
@@ -140,7 +142,6 @@ class HfEncoder:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", parallel)
         self.model.eval().requires_grad_(False)
         self.model.to(self.device, PRECISIONS[precision])
-        self.size, self.tokens = GPU_POOL if on_gpu else CPU_POOL
 
     def _longest(self) -> int:
         """The most pieces that the network reads at once, markers included.

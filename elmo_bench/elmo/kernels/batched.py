@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from elmo_bench.elmo.frozen import moved
+from elmo_bench.elmo.kernels.gradients import lstm_layer
 from elmo_bench.elmo.model import BiLM, CharacterEncoder, ProjectedLstm, State
 from elmo_bench.text.chars import PAD_CHARACTER
 
@@ -47,14 +49,33 @@ class BatchedBiLM:
         self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
     ) -> tuple[list[Tensor], list[State]]:
         """As `Network.contextual`; no gradient flows beyond the first states."""
+        if torch.is_grad_enabled():
+            return self._with_gradients(vectors, words, states, sizes)
         x = functional.embedding(words, vectors)  # 2TBP
         outputs: list[Tensor] = []
         last = []
-        run = _with_gradients if torch.is_grad_enabled() else _in_place
         for lstm, state in zip(self.bilm.lstms, states, strict=True):
-            y, state_after = run(lstm, x, state, sizes)
+            y, state_after = _in_place(lstm, x, state, sizes)
             x = y + x if outputs else y
             outputs.append(x)
+            last.append(state_after)
+        return outputs, last
+
+    def _with_gradients(
+        self, vectors: Tensor, words: Tensor, states: list[State], sizes: list[int]
+    ) -> tuple[list[Tensor], list[State]]:
+        shape = (len(sizes), words.shape[2])  # TB
+        inside = torch.arange(shape[1]) < torch.tensor(sizes)[:, None]  # TB
+        [places] = moved(words.device, inside.flatten().nonzero()[:, 0])  # N
+        words = words.flatten(1, 2).index_select(1, places)
+        x = functional.embedding(words, vectors)  # 2NP
+        outputs: list[Tensor] = []
+        last = []
+        for lstm, state in zip(self.bilm.lstms, states, strict=True):
+            y, state_after = lstm_layer(lstm, x, state, sizes)
+            x = y + x if outputs else y
+            padded = x.new_zeros(2, inside.numel(), x.shape[2])
+            outputs.append(padded.index_copy(1, places, x).unflatten(1, shape))
             last.append(state_after)
         return outputs, last
 
@@ -142,34 +163,3 @@ def advance(gates: Tensor, c: Tensor, raw: Tensor, clip: float) -> Tensor:
     gates.sigmoid_()  # of j: sigmoid(2 j), and tanh(j) = 2 sigmoid(2 j) - 1
     c.mul_(f).addcmul_(i, j, value=2).sub_(i).clamp_(-clip, clip)
     return torch.mul(c, 2, out=raw).sigmoid_().mul_(2).sub_(1).mul_(o)
-
-
-def _with_gradients(
-    lstm: ProjectedLstm, x: Tensor, state: State, sizes: list[int]
-) -> tuple[Tensor, State]:
-    """As `_in_place`, for autograd.
-
-    Products have the type of x (bf16 under autocast), states are float32.
-    """
-    rows, dim = x.shape[2:]
-    h, c = state
-    outputs = []
-    weight = lstm.weight.to(x.dtype)
-    projection = lstm.projection.to(x.dtype)
-    weight_in, weight_h = weight.split(dim, dim=1)
-    inputs = (x.flatten(1, 2) @ weight_in).unflatten(1, x.shape[1:3])
-    inputs = inputs.float() + lstm.gate_bias()[:, None, None].float()
-    # Not inputs[:, t], whose gradient would be as large as all inputs.
-    inputs_of_steps = inputs[:, : len(sizes)].unbind(1)
-    for step, alive in zip(inputs_of_steps, sizes, strict=True):
-        products = h[:, :alive].to(x.dtype) @ weight_h
-        gates = step[:, :alive] + products.float()
-        i, j, f, o = gates.chunk(4, dim=2)
-        cell = torch.sigmoid(f) * c[:, :alive] + torch.sigmoid(i) * torch.tanh(j)
-        cell = cell.clamp(-lstm.cell_clip, lstm.cell_clip)
-        y = (torch.sigmoid(o) * torch.tanh(cell)).to(x.dtype) @ projection
-        y = y.clamp(-lstm.projection_clip, lstm.projection_clip)
-        outputs.append(functional.pad(y, (0, 0, 0, rows - alive)))
-        h = torch.cat([y.float(), h[:, alive:]], dim=1)
-        c = torch.cat([cell, c[:, alive:]], dim=1)
-    return torch.stack(outputs, dim=1), (h, c)
