@@ -8,6 +8,9 @@ than twice the standard error of the difference of the two means. The exit code 
 `campaign.sh` stops there.
 
 The second table has the gain of ELMo over the baseline at the budget and at twice the budget. It chooses nothing.
+
+The third has the dev score of each rate that a tuned encoder was tried with, on one seed, and the chosen one: the rate
+with the highest score, of equal ones the lowest. The exit code is 1 if conf/experiment/tuned.yaml has another.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -22,8 +26,10 @@ from elmo_bench.ledger import read_all
 from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
+from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE
 
 EPOCHS = "task.training.epochs"
 DROPOUTS = ("recurrent", "aligned", "classifier")  # of inference, changed together
@@ -33,6 +39,7 @@ CHOICES = (
     {"task.head.dropout.input"},
     {f"task.head.dropout.{name}" for name in DROPOUTS},
 )
+RATES = 3  # that each way of tuning an encoder is tried with, on seed 0
 POINTS, ERRORS = 1.0, 2.0  # percentage points, and standard errors, that a change has to exceed
 
 BySeed = dict[int, float]
@@ -49,7 +56,8 @@ def main() -> int:
     parser.add_argument("--size", default="cpu")
     options = parser.parse_intermixed_args()
     records = read_all(options.ledger, [options.suite], metrics=metric_of).records
-    of_all = scores(runs(options.ledger, records), options.size)
+    frame = runs(options.ledger, records)
+    of_all = scores(frame, options.size)
     dev, test = (_of_tasks(found, options.tasks) for found in of_all)
     shown = lines(dev)
     print("| task | encoder | option | dev | the default's dev | seeds | difference | standard error | default |")
@@ -59,10 +67,18 @@ def main() -> int:
     print("| task | epochs | seeds | gain of elmo over glove on dev | on test |")
     print("|---|---:|---|---:|---:|")
     print("\n".join(budgets(dev, test)))
+    print()
+    print("| task | encoder | what is trained | dev of each rate, seed 0 | chosen |")
+    print("|---|---|---|---|---:|")
+    tuned = rates(frame, options.size)
+    print("\n".join(line for line, _ in tuned))
     changed = [line for line in shown if line.endswith("| changes |")]
     if changed:
         print(f"{len(changed)} defaults change: docs/protocol.md says what to do.", file=sys.stderr)
-    return int(bool(changed))
+    others = sum(not planned for _, planned in tuned)
+    if others:
+        print(f"{others} chosen rates are not those of conf/experiment/tuned.yaml: put them there.", file=sys.stderr)
+    return int(bool(changed or others))
 
 
 def _of_tasks(found: Scores, tasks: list[str]) -> Scores:
@@ -76,12 +92,15 @@ def scores(frame: pd.DataFrame, size: str = "cpu") -> tuple[Scores, Scores]:
     """
     dev: Scores = defaultdict(lambda: defaultdict(dict))
     test: Scores = defaultdict(lambda: defaultdict(dict))
-    frame = frame[(frame["size"] == size) & (frame.left_out == "")]
-    for run in rows_of(frame.sort_values("created")):
+    for run in rows_of(_newest_last(frame, size)):
         if _is_choice(run.spec) and _is_current(run.spec):
             dev[run.task, run.spec.encoder][run.label][run.seed] = run.dev
             test[run.task, run.spec.encoder][run.label][run.seed] = run.test
     return dev, test
+
+
+def _newest_last(frame: pd.DataFrame, size: str) -> pd.DataFrame:
+    return frame[(frame["size"] == size) & (frame.left_out == "")].sort_values("created")
 
 
 def _is_choice(spec: RunSpec) -> bool:
@@ -139,6 +158,34 @@ def _gain(found: Mapping[tuple[str, str], Mapping[str, BySeed]], task: str, labe
         return ""
     ours, theirs = found[task, "elmo"][label], found[task, "glove"][label]
     return f"{sum(ours[seed] - theirs[seed] for seed in seeds) / len(seeds):+.2f}"
+
+
+def best_rate(dev: Mapping[float, float]) -> float:
+    """The rate with the highest score, of equal ones the lowest."""
+    return max(sorted(dev), key=dev.__getitem__)
+
+
+def rates(frame: pd.DataFrame, size: str = "cpu") -> list[tuple[str, bool]]:
+    """The lines of the third table, and whether each line's chosen rate is that of conf/experiment/tuned.yaml.
+
+    Of each way of tuning an encoder that seed 0 was run with three rates of. frame: `runs` of one suite.
+    """
+    tried: dict[tuple[str, str, str], dict[float, Any]] = defaultdict(dict)
+    for run in rows_of(_newest_last(frame, size)):
+        settings = run.spec.settings
+        tuned_alone = TUNE in settings and run.spec.changes.keys() <= {TUNE, TUNED_RATE}
+        if tuned_alone and run.seed == 0 and _is_current(run.spec):
+            tried[run.task, run.spec.encoder, settings[TUNE]][settings[TUNED_RATE]] = run
+    planned = Experiment.load("tuned")
+    found = []
+    for (task, encoder, way), by_rate in sorted(tried.items()):
+        if len(by_rate) == RATES:
+            ordered = sorted(by_rate)
+            chosen = best_rate({rate: run.dev for rate, run in by_rate.items()})
+            shown = ", ".join(f"{rate}: {by_rate[rate].dev:.2f}" for rate in ordered)
+            line = f"| {task} | {encoder} | {way} | {shown} | {chosen} |"
+            found.append((line, planned.variant_of(by_rate[chosen].spec) is not None))
+    return found
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-from benchmarks.choices import budgets, lines, scores
+from benchmarks.choices import best_rate, budgets, lines, rates, scores
+from elmo_bench.spec.experiments import Experiment
 from tests.reporting.frames import runs_in
 from tests.reporting.ledgers import add
 
+FULL = {"encoder.contextual.tune": "full"}
 LR = "task.training.optimizer.lr=0.002"
 
 
@@ -63,3 +65,29 @@ def test_the_gain_is_shown_at_both_budgets_over_the_seeds_that_all_arms_have():
     }
     test = {key: {name: {0: 2 * by_seed[0]} for name, by_seed in runs.items()} for key, runs in dev.items()}
     assert budgets(dev, test) == ["| ner | default | 0 | +5.00 | +10.00 |", "| ner | 64 | 0 | +4.50 | +9.00 |"]
+
+
+def test_of_rates_with_equal_scores_the_lowest_is_chosen():
+    assert best_rate({1e-4: 50.0, 1e-5: 49.0, 3e-5: 50.0}) == 3e-5
+
+
+def test_the_rates_of_a_tuned_encoder_are_judged_by_dev_of_seed_0(tmp_path: Path):
+    [variant] = [variant for variant in Experiment.load("tuned").variants if variant.key == "elmo_full"]
+    planned = float(variant.options["encoder.tune_lr"])
+    others = [planned / 3, planned * 3]
+    for seed, best in [(0, planned), (1, others[0])]:
+        for rate in [planned, *others]:
+            lift = 0.3 if rate == best else 0.1
+            add(tmp_path, "ner", "elmo", seed, lift=lift, settings=FULL | {"encoder.tune_lr": rate})
+    for rate in (1.0, 2.0, 3.0):
+        add(tmp_path, "ner", "minilm", 0, lift=rate / 9, settings=FULL | {"encoder.tune_lr": rate})
+    (elmo, elmo_planned), (minilm, minilm_planned) = rates(runs_in(tmp_path))
+    assert elmo.startswith("| ner | elmo | full | ") and elmo.endswith(f" | {planned} |") and elmo_planned
+    assert minilm.startswith("| ner | minilm | full | 1.0: ") and minilm.endswith(" | 3.0 |") and not minilm_planned
+
+
+def test_two_rates_are_too_few_to_choose(tmp_path: Path):
+    for rate in (1e-4, 3e-4):
+        settings = {"encoder.contextual.tune": "lora", "encoder.tune_lr": rate}
+        add(tmp_path, "ner", "minilm", 0, settings=settings)
+    assert rates(runs_in(tmp_path)) == []
