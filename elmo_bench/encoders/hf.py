@@ -32,7 +32,7 @@ from elmo_bench.encoders.hf_files import PACKAGES, checksum, files_of, find
 from elmo_bench.encoders.hf_lora import prepare_training
 from elmo_bench.encoders.hf_model import load_model
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
-from elmo_bench.encoders.tuning import FROZEN, Tuned, check_way
+from elmo_bench.encoders.tuning import FROZEN, TRAINED_TEXTS, Tuned, check_way
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
@@ -40,9 +40,6 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 # Texts and pieces, at most, that go through the network together.
 CPU_POOL = (64, 4096)
 GPU_POOL = (512, 16384)
-# Texts at most while the network is trained on a CPU. A frozen one reads many texts by
-# length; a batch of training has few, so large pools would have much padding.
-TRAINED_TEXTS = 8
 # The limit of pieces in the configuration of BERT and most models, of LED, and of MPT.
 LIMITS = (
     "max_position_embeddings",
