@@ -228,8 +228,8 @@ def build(prepared: Prepared) -> Trained:
     splits = prepared.splits
     torch.set_num_threads(setup.threads or 1)
     keep_freed_memory()
-    # Products with numbers below 1.2e-38, which a sharp softmax is full of, are up to 20
-    # times as slow as with zeros; no sum of other numbers changes.
+    # A sharp softmax is full of numbers below 1.2e-38, which make a product up to 20
+    # times as slow as zeros would; no sum with other numbers changes.
     torch.set_flush_denormal(True)
     pl.seed_everything(setup.seed, verbose=False)
     training = spec.part("task.training")
