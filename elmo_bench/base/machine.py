@@ -132,6 +132,24 @@ def keep_freed_memory() -> None:
     mallopt(-1, 2**29)
 
 
+@contextmanager
+def subnormals_as_zeros() -> Iterator[None]:
+    """In this thread numbers below 1.2e-38 are zeros.
+
+    A sharp softmax is full of them, and on a CPU they make a product up to 20 times as
+    slow. No sum with other numbers changes.
+    """
+    import torch
+
+    smallest = torch.full((1,), torch.finfo(torch.float32).tiny)
+    before = not bool((smallest / 2).any())
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
+
+
 def gpus() -> int:
     """How many NVIDIA GPUs this process may use."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -13,6 +13,7 @@ from pytorch_lightning.callbacks import Callback
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
+from elmo_bench.base.machine import subnormals_as_zeros
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared, load_frozen
@@ -116,12 +117,13 @@ def _train(trained: Trained, both: Prepared, epochs: int, folder: Path) -> None:
         state = read_checkpoint(last)["state_dict"]
         trained.module.load_state_dict(state)
         return
-    trained.trainer.fit(
-        trained.module,
-        datamodule=trained.loaders,
-        ckpt_path=last if done else None,
-        weights_only=True,
-    )
+    with subnormals_as_zeros():
+        trained.trainer.fit(
+            trained.module,
+            datamodule=trained.loaders,
+            ckpt_path=last if done else None,
+            weights_only=True,
+        )
 
 
 def _epochs_done(last: Path, end: Upto) -> int:
