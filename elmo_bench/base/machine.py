@@ -136,8 +136,8 @@ def keep_freed_memory() -> None:
 def subnormals_as_zeros() -> Iterator[None]:
     """In this thread numbers below 1.2e-38 are zeros.
 
-    A sharp softmax is full of them, and on a CPU they make a product up to 20 times as
-    slow. No sum with other numbers changes.
+    A sharp softmax is full of them, and on a CPU a product of such weights takes many
+    times as long (benchmarks/subnormals.py). No sum with other numbers changes.
     """
     import torch
 
