@@ -33,6 +33,7 @@ from elmo_bench.reporting.significance import over_seeds, summarise
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, present
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
+from elmo_bench.spec.tuning import TUNE
 
 WHOLE = "all of test"
 FEWEST = 10  # decisions or gold units of a slice with an interval
@@ -58,8 +59,8 @@ def slices(
 ) -> list[Table]:
     """A row for each task, slice and encoder; none without slices.
 
-    Only systems that compare encoders on all of the data. A note names each file that
-    cannot be read.
+    Only systems that compare frozen encoders on all of the data. A note names each file
+    that cannot be read.
     """
     notes: list[str] = []
     rows: list[dict[str, Any]] = []
@@ -67,7 +68,11 @@ def slices(
         (systems.fraction == "") & (systems.labels == "") & (systems.variation == "")
     ]
     comparing = rows_where(
-        comparing, (VECTORS not in spec.changes for spec in comparing.spec)
+        comparing,
+        (
+            VECTORS not in spec.changes and TUNE not in spec.settings
+            for spec in comparing.spec
+        ),
     )
     position = Experiment.load(MAIN).position
     for _, group in comparing.groupby("basis", sort=False):

@@ -24,6 +24,7 @@ def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path):
         sliced(tmp_path, "elmo", [0, 1, 2, 3, 4, 5 + seed], seed=seed)
         sliced(tmp_path, "elmo", [0], seed=seed, train_fraction=0.1)  # less data, and a changed option: not in it
         sliced(tmp_path, "elmo", [0], seed=seed, mix="last")
+        sliced(tmp_path, "elmo", [0], seed=seed, settings={"encoder.contextual.tune": "full", "encoder.tune_lr": 3e-5})
     [table] = slices(systems_in(tmp_path), runs_in(tmp_path))
     lines = texts(table)
     assert [(line["slice"], line["encoder"], line["share"]) for line in lines] == [
