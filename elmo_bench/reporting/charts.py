@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from elmo_bench.reporting.figures import WIDTH, Drawing, look
+from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, look
 from elmo_bench.reporting.names import percent
 
 MOST_TICKS = 6
@@ -84,6 +84,7 @@ def name_points(axes: Axes, points: Iterable[tuple[float, float, str, str]]) -> 
             textcoords="axes fraction",
             va="center",
             color=label.colour,
+            bbox={"facecolor": SURFACE, "edgecolor": "none", "pad": 1},  # hides lines
             annotation_clip=False,
             arrowprops=line if abs(label.y - start) > 0.01 else None,
         )

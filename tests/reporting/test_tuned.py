@@ -95,7 +95,7 @@ def test_a_figure_shows_scores_by_minutes(ledger):
         assert name in re.sub(r"</tspan>\s*<tspan[^>]*>", " ", drawn.svg) and f"{name}: " in drawn.alt
     assert "core-minutes a run" in drawn.svg
     assert re.search(
-        r"elmo tuned, all of it, is \+\d+\.\d points from frozen \(ahead\) and takes 1\.0 times", drawn.message
+        r"elmo tuned, all of it, is \d+\.\d points above frozen \(ahead\) and takes 1\.0 times", drawn.message
     )
     axes = Figure().add_subplot()
     drawn.paint(axes, False)

@@ -14,7 +14,6 @@ from elmo_bench.reporting.formats import (
     number,
     score,
     seeds,
-    signed,
     words,
 )
 from elmo_bench.reporting.layouts.variants import pairs, select
@@ -120,8 +119,9 @@ def _message(lines: list[dict[str, Any]]) -> str:
     if gain is None or not frozen:
         return "test scores of frozen and tuned encoders"
     times = best["work_minutes"] / frozen[0]["work_minutes"]
+    side = "below" if gain < 0 else "above"
     return (
-        f"{best['line']}, is {signed(gain, 1)} points from frozen "
+        f"{best['line']}, is {abs(gain):.1f} points {side} frozen "
         f"({best['conclusion']}) and takes {times:.1f} times as long"
     )
 
