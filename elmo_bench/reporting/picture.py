@@ -169,6 +169,8 @@ def _lane(
         for step, table in step_gains_.items()
         if basis in table.index
     }
+    if LAYERS in own_steps:
+        own_steps.pop(UNSPLIT, None)
     is_whole = WORD in own_steps and len(own_steps) > 1
     others_ = {
         other: table.loc[basis].to_dict()
@@ -299,7 +301,7 @@ def _bars(
 
 
 def _step(step: Gain, name: str) -> str:
-    parts = (signed(step["gain"], 1), MARKS[step["verdict"]], name)
+    parts = (name, signed(step["gain"], 1), MARKS[step["verdict"]])
     return " ".join(part for part in parts if part)
 
 

@@ -14,8 +14,7 @@ from elmo_bench.spec.experiments import Experiment
 
 WHOLE = "gain"
 WORD, LAYERS, CONTEXT = "word vector", "layers", "context"
-# Where no run reads one word at a time.
-UNSPLIT = "layers and context"
+UNSPLIT = "layers and context"  # the sum of the two, with runs of its own
 OTHERS = 3  # how many other encoders are shown
 UNTRAINED = "random"  # the control that is shown, too
 
@@ -30,9 +29,9 @@ def steps(experiment: Experiment, name: str) -> dict[str, Pair]:
     if len(between) == 2:
         word, alone = between
         pairs[WORD] = (word, BASELINE)
+        pairs[UNSPLIT] = (name, word)
         pairs[LAYERS] = (alone, word)
         pairs[CONTEXT] = (name, alone)
-        pairs[UNSPLIT] = (name, word)
     return pairs
 
 
@@ -55,7 +54,7 @@ def step_gains(
 ) -> dict[str, pd.DataFrame]:
     """By step, the gains of the tasks with this step, by basis; the whole gain first.
 
-    A task has the unsplit step only if it lacks one of the two that it consists of.
+    A task has both parts of the unsplit step or neither.
     """
     gains = {}
     for step, pair in steps(experiment, name).items():
@@ -64,7 +63,6 @@ def step_gains(
         split = gains[LAYERS].index.intersection(gains[CONTEXT].index)
         for step in (LAYERS, CONTEXT):
             gains[step] = gains[step].loc[split]
-        gains[UNSPLIT] = gains[UNSPLIT].drop(split, errors="ignore")
     return gains
 
 

@@ -25,8 +25,8 @@ from elmo_bench.spec.tuning import TUNE
 NOTE = (
     "Exploratory, and judged on test. The learning rate of a tuned encoder was chosen "
     "on dev; the head's rate and the epochs are those of the frozen runs. Minutes are "
-    "of processor time, on a GPU of wall time; those of a frozen encoder whose layers "
-    "were stored by an earlier run have no reading of it."
+    "of processor time, on a GPU of wall time; a frozen encoder's omit reading the text "
+    "if an earlier run stored its layers."
 )
 
 
