@@ -9,8 +9,9 @@ than twice the standard error of the difference of the two means. The exit code 
 
 The second table has the gain of ELMo over the baseline at the budget and at twice the budget. It chooses nothing.
 
-The third has the dev score of each rate that a tuned encoder was tried with, on one seed, and the chosen one: the rate
-with the highest score, of equal ones the lowest. The exit code is 1 if conf/experiment/tuned.yaml has another.
+The third has the dev score of each rate that a tuned encoder was tried with, on ner and one seed, and the chosen one:
+the rate with the highest score, of equal ones the lowest. With --tuned, the exit code is also 1 if a rate of an encoder
+in conf/experiment/tuned.yaml has no run, or that file has another than the chosen one.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -39,7 +40,9 @@ CHOICES = (
     {"task.head.dropout.input"},
     {f"task.head.dropout.{name}" for name in DROPOUTS},
 )
-RATES = 3  # that each way of tuning an encoder is tried with, on seed 0
+# The rates that each way of tuning is tried with, on one seed of one task.
+RATES = {"full": (1e-5, 3e-5, 1e-4), "lora": (1e-4, 3e-4, 1e-3)}
+RATES_TASK, RATES_SEED = "ner", 0
 POINTS, ERRORS = 1.0, 2.0  # percentage points, and standard errors, that a change has to exceed
 
 BySeed = dict[int, float]
@@ -48,12 +51,13 @@ Scores = dict[tuple[str, str], dict[str, BySeed]]
 
 
 def main() -> int:
-    """0 if every default stays."""
+    """0 if every default stays and, with --tuned, each tuned encoder has its chosen rate."""
     parser = argparse.ArgumentParser(description="Compare each choice with the default on dev.")
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="these tasks alone")
     parser.add_argument("--ledger", type=Path, default=Path("results/runs"))
     parser.add_argument("--suite", default="open")
     parser.add_argument("--size", default="cpu")
+    parser.add_argument("--tuned", action="store_true", help="the rates of tuned encoders must be chosen, too")
     options = parser.parse_intermixed_args()
     records = read_all(options.ledger, [options.suite], metrics=metric_of).records
     frame = runs(options.ledger, records)
@@ -71,14 +75,16 @@ def main() -> int:
     print("| task | encoder | what is trained | dev of each rate, seed 0 | chosen |")
     print("|---|---|---|---|---:|")
     tuned = rates(frame, options.size)
-    print("\n".join(line for line, _ in tuned))
+    print("\n".join(choice.line for choice in tuned if choice.line))
+    problems = []
     changed = [line for line in shown if line.endswith("| changes |")]
     if changed:
-        print(f"{len(changed)} defaults change: docs/protocol.md says what to do.", file=sys.stderr)
-    others = sum(not planned for _, planned in tuned)
-    if others:
-        print(f"{others} chosen rates are not those of conf/experiment/tuned.yaml: put them there.", file=sys.stderr)
-    return int(bool(changed or others))
+        problems.append(f"{len(changed)} defaults change: docs/protocol.md says what to do.")
+    if options.tuned:
+        problems += [choice.problem for choice in tuned if choice.problem]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return int(bool(problems))
 
 
 def _of_tasks(found: Scores, tasks: list[str]) -> Scores:
@@ -165,27 +171,49 @@ def best_rate(dev: Mapping[float, float]) -> float:
     return max(sorted(dev), key=dev.__getitem__)
 
 
-def rates(frame: pd.DataFrame, size: str = "cpu") -> list[tuple[str, bool]]:
-    """The lines of the third table, and whether each line's chosen rate is that of conf/experiment/tuned.yaml.
+class RateChoice(NamedTuple):
+    """What dev says of the rate of one way of tuning an encoder."""
 
-    Of each way of tuning an encoder that seed 0 was run with three rates of. frame: `runs` of one suite.
+    line: str  # of the third table; empty while a rate has no run
+    problem: str  # why experiment=tuned must wait; empty if it need not
+
+
+def rates(frame: pd.DataFrame, size: str = "cpu") -> list[RateChoice]:
+    """The choice for each way of tuning an encoder that conf/experiment/tuned.yaml has.
+
+    frame: `runs` of one suite.
     """
-    tried: dict[tuple[str, str, str], dict[float, Any]] = defaultdict(dict)
+    dev: dict[tuple[str, str], dict[float, float]] = defaultdict(dict)
     for run in rows_of(_newest_last(frame, size)):
         settings = run.spec.settings
         tuned_alone = TUNE in settings and run.spec.changes.keys() <= {TUNE, TUNED_RATE}
-        if tuned_alone and run.seed == 0 and _is_current(run.spec):
-            tried[run.task, run.spec.encoder, settings[TUNE]][settings[TUNED_RATE]] = run
-    planned = Experiment.load("tuned")
+        chooses = run.task == RATES_TASK and run.seed == RATES_SEED and _is_current(run.spec)
+        if tuned_alone and chooses:
+            dev[run.spec.encoder, settings[TUNE]][settings[TUNED_RATE]] = run.dev
     found = []
-    for (task, encoder, way), by_rate in sorted(tried.items()):
-        if len(by_rate) == RATES:
-            ordered = sorted(by_rate)
-            chosen = best_rate({rate: run.dev for rate, run in by_rate.items()})
-            shown = ", ".join(f"{rate}: {by_rate[rate].dev:.2f}" for rate in ordered)
-            line = f"| {task} | {encoder} | {way} | {shown} | {chosen} |"
-            found.append((line, planned.variant_of(by_rate[chosen].spec) is not None))
+    for variant in Experiment.load("tuned").variants:
+        if TUNE in variant.options and variant.encoder:
+            way, planned = variant.options[TUNE], float(variant.options[TUNED_RATE])
+            found.append(_rate_choice(variant.encoder, way, planned, dev[variant.encoder, way]))
     return found
+
+
+def _rate_choice(encoder: str, way: str, planned: float, dev: Mapping[float, float]) -> RateChoice:
+    """planned: the rate in conf/experiment/tuned.yaml. dev: the score of each rate that has a run."""
+    without_run = [rate for rate in RATES[way] if rate not in dev]
+    if without_run:
+        rates_ = ", ".join(map(str, without_run))
+        return RateChoice("", f"{encoder}, {way}: no run with encoder.tune_lr={rates_}, so no rate is chosen.")
+    tried = {rate: dev[rate] for rate in RATES[way]}
+    chosen = best_rate(tried)
+    scores_ = ", ".join(f"{rate}: {score:.2f}" for rate, score in tried.items())
+    problem = ""
+    if chosen != planned:
+        problem = (
+            f"{encoder}, {way}: dev chose {chosen}; conf/experiment/tuned.yaml has {planned}: "
+            "change it there, in sweep and variants."
+        )
+    return RateChoice(f"| {RATES_TASK} | {encoder} | {way} | {scores_} | {chosen} |", problem)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What numbers below 1.2e-38 (subnormal ones) cost, and which of the recorded runs slowed down.
+"""What numbers smaller than 1.2e-38 (subnormal ones) cost, and which of the recorded runs slowed down.
 
     python benchmarks/subnormals.py            # --ledger FOLDER
 
@@ -7,8 +7,8 @@ thread: its time by the share of weights that are subnormal, and with these as z
 (`elmo_bench.base.machine.subnormals_as_zeros`). Medians of 50 turns.
 
 The second has, for each task and encoder, the wall time of an epoch in the last fifth of a run over that of as many
-epochs after the first: the median and range of the runs. A machine that was busy at one end of a run shows too, in
-the range. A run of less than ten epochs is left out.
+epochs after the first: the median and range of the runs, whatever else they change. A machine that was busy at one
+end of a run shows too, in the range. A run of less than ten epochs is left out.
 """
 
 import argparse

@@ -134,10 +134,12 @@ def keep_freed_memory() -> None:
 
 @contextmanager
 def subnormals_as_zeros() -> Iterator[None]:
-    """In this thread numbers below 1.2e-38 are zeros.
+    """In this thread float32 numbers that are smaller than 1.2e-38, of either sign, are
+    zeros.
 
     A sharp softmax is full of them, and on a CPU a product of such weights takes many
-    times as long (benchmarks/subnormals.py). No sum with other numbers changes.
+    times as long (benchmarks/subnormals.py). A sum with larger numbers stays the same.
+    The other threads of `trainer.threads` above 1 may have them or not.
     """
     import torch
 

@@ -20,7 +20,7 @@ from elmo_bench.encoders.checks import TEXTS
 
 FROZEN = "none"  # encoder.contextual.tune for an encoder that is not trained
 WAYS = (FROZEN, "lora", "full")
-# Texts that a transformer reads at once, at most, while a CPU trains it. A frozen one
+# Texts that a transformer of a tuned run reads at once on a CPU, at most. A frozen one
 # reads many texts by length; a batch has few, so large pools would have much padding.
 TRAINED_TEXTS = 8
 # float32 [L, T, D] of each sentence, with gradients.

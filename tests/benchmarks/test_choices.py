@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from benchmarks.choices import best_rate, budgets, lines, rates, scores
+from benchmarks.choices import RATES, best_rate, budgets, lines, main, rates, scores
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.frames import runs_in
 from tests.reporting.ledgers import add
 
-FULL = {"encoder.contextual.tune": "full"}
 LR = "task.training.optimizer.lr=0.002"
 
 
@@ -71,23 +70,65 @@ def test_of_rates_with_equal_scores_the_lowest_is_chosen():
     assert best_rate({1e-4: 50.0, 1e-5: 49.0, 3e-5: 50.0}) == 3e-5
 
 
-def test_the_rates_of_a_tuned_encoder_are_judged_by_dev_of_seed_0(tmp_path: Path):
-    [variant] = [variant for variant in Experiment.load("tuned").variants if variant.key == "elmo_full"]
-    planned = float(variant.options["encoder.tune_lr"])
-    others = [planned / 3, planned * 3]
-    for seed, best in [(0, planned), (1, others[0])]:
-        for rate in [planned, *others]:
-            lift = 0.3 if rate == best else 0.1
-            add(tmp_path, "ner", "elmo", seed, lift=lift, settings=FULL | {"encoder.tune_lr": rate})
-    for rate in (1.0, 2.0, 3.0):
-        add(tmp_path, "ner", "minilm", 0, lift=rate / 9, settings=FULL | {"encoder.tune_lr": rate})
-    (elmo, elmo_planned), (minilm, minilm_planned) = rates(runs_in(tmp_path))
-    assert elmo.startswith("| ner | elmo | full | ") and elmo.endswith(f" | {planned} |") and elmo_planned
-    assert minilm.startswith("| ner | minilm | full | 1.0: ") and minilm.endswith(" | 3.0 |") and not minilm_planned
+def add_rates(folder, encoder, way, best, *, task="ner", seed=0):
+    """A run with each rate of the protocol; dev is highest with `best`."""
+    for rate in RATES[way]:
+        settings = {"encoder.contextual.tune": way, "encoder.tune_lr": rate}
+        add(folder, task, encoder, seed, lift=0.3 if rate == best else 0.1, settings=settings)
+
+
+def test_the_rates_of_tuned_encoders_are_judged_by_dev_of_seed_0_on_ner(tmp_path: Path):
+    add_rates(tmp_path, "elmo", "full", planned("elmo", "full"))
+    add_rates(tmp_path, "elmo", "full", 1e-5, seed=1)
+    add_rates(tmp_path, "elmo", "full", 1e-5, task="snli")
+    add_rates(tmp_path, "minilm", "full", 1e-4)
+    lora, minilm, elmo = rates(runs_in(tmp_path))
+    assert lora == ("", "minilm, lora: no run with encoder.tune_lr=0.0001, 0.0003, 0.001, so no rate is chosen.")
+    assert minilm.line.startswith("| ner | minilm | full | 1e-05: ") and minilm.line.endswith(" | 0.0001 |")
+    assert minilm.problem.startswith("minilm, full: dev chose 0.0001; conf/experiment/tuned.yaml has ")
+    assert elmo.line.endswith(f" | {planned('elmo', 'full')} |") and not elmo.problem
+
+
+def planned(encoder, way):
+    [rate] = [
+        float(variant.options["encoder.tune_lr"])
+        for variant in Experiment.load("tuned").variants
+        if variant.encoder == encoder and variant.options.get("encoder.contextual.tune") == way
+    ]
+    return rate
 
 
 def test_two_rates_are_too_few_to_choose(tmp_path: Path):
     for rate in (1e-4, 3e-4):
         settings = {"encoder.contextual.tune": "lora", "encoder.tune_lr": rate}
         add(tmp_path, "ner", "minilm", 0, settings=settings)
-    assert rates(runs_in(tmp_path)) == []
+    lora, *_ = rates(runs_in(tmp_path))
+    assert lora == ("", "minilm, lora: no run with encoder.tune_lr=0.001, so no rate is chosen.")
+
+
+def test_the_list_waits_for_rates_only_where_it_asks(tmp_path: Path, monkeypatch, capsys):
+    add(tmp_path, "ner", "glove", 0)
+    monkeypatch.setattr("sys.argv", ["choices.py", "ner", "--ledger", str(tmp_path)])
+    assert main() == 0 and not capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", ["choices.py", "ner", "--tuned", "--ledger", str(tmp_path)])
+    assert main() == 1
+    assert len(capsys.readouterr().err.splitlines()) == 3
+    for encoder, way in (("minilm", "lora"), ("minilm", "full"), ("elmo", "full")):
+        add_rates(tmp_path, encoder, way, planned(encoder, way))
+    assert main() == 0
+    assert "| full | 1e-05: " in capsys.readouterr().out
+
+
+def test_the_sweep_of_tuned_encoders_has_the_rates_of_its_rows():
+    tuned = Experiment.load("tuned")
+    swept = {
+        (encoder, part["encoder.contextual.tune"][0], part["encoder.tune_lr"][0])
+        for part in tuned.sweep
+        if "encoder.contextual.tune" in part
+        for encoder in part["encoder"]
+    }
+    assert swept == {
+        (variant.encoder, variant.options["encoder.contextual.tune"], float(variant.options["encoder.tune_lr"]))
+        for variant in tuned.variants
+        if "encoder.contextual.tune" in variant.options
+    }

@@ -91,6 +91,14 @@ def test_frozen_weights_leave_the_gradient_of_the_input(lstm, x):
     assert torch.equal(torch.autograd.grad(loss_of(outputs), x)[0], expected)
 
 
+def test_autocast_leaves_products_the_type_of_x(lstm, x):
+    expected, _ = lstm_layer(lstm, x, first_state(), SIZES)
+    with torch.autocast("cpu"):
+        outputs, _ = lstm_layer(lstm, x, first_state(), SIZES)
+    assert torch.equal(outputs, expected)
+    assert all(map(torch.equal, gradients(lstm, x, outputs), gradients(lstm, x, expected)))
+
+
 @pytest.mark.parametrize("autocast", [False, True])
 def test_bfloat16_is_near_float32(lstm, x, autocast):
     lstm.projection_clip = lstm.cell_clip = 1e9  # a number that is just inside one would be outside in bfloat16

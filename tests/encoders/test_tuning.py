@@ -121,11 +121,14 @@ def test_a_batch_is_read_with_little_padding(tiny_bert, monkeypatch):
         return forward(ids, mask)
 
     monkeypatch.setattr(encoder, "_forward", watched)
-    texts = [["dog"] * count for count in range(1, 41)]
-    layers = encoder.tuned.train()(texts)
+    words = ["dog", "saw", "cats"]
+    texts = [[words[(count + place) % 3] for place in range(7 * count % 41)] for count in range(1, 41)]
+    layers = encoder.tuned.eval()(texts)
     assert layers.shape[:3] == (40, BLOCKS + 1, 40)
     padded, inside = (sum(counts) for counts in zip(*read, strict=True))
     assert inside < padded < 1.2 * inside  # 1.8 if all were read at once
+    for text, of_text in zip(texts, layers, strict=True):
+        torch.testing.assert_close(of_text[:, : len(text)], encoder.tuned([text])[0], atol=1e-5, rtol=1e-5)
 
 
 def test_texts_are_read_once_and_their_rows_anew():

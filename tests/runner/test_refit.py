@@ -14,6 +14,7 @@ from elmo_bench.runner.refit import Upto
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import described
+from elmo_bench.training.module import HeadTraining
 from tests.runs import OWN, VECTORS, first_rows, result
 
 FEW = ["head=linear", "task.training.epochs=3", "data.max_train=40", "data.max_eval=30", "trainer.threads=1"]
@@ -46,6 +47,18 @@ def test_the_kept_head_has_read_dev_and_the_scores_are_those_without_it(tmp_path
     assert record.refit.examples == record.data.counts.train + record.data.counts.dev
     assert usual.refit is None and words(head) < words(refitted)
     assert refitted.about.spec == record.spec
+
+
+def test_subnormal_numbers_are_zeros_in_every_step_of_a_run_and_of_its_refit(tmp_path, monkeypatch):
+    step, halves = HeadTraining.training_step, []
+
+    def watched(module, *batch):
+        halves.append(float(torch.full((1,), torch.finfo(torch.float32).tiny) / 2))
+        return step(module, *batch)
+
+    monkeypatch.setattr(HeadTraining, "training_step", watched)
+    record, _ = made(tmp_path, "refit=true", "task.training.epochs=1")
+    assert record.refit is not None and len(halves) > 2 and not any(halves)
 
 
 @pytest.mark.slow

@@ -4,8 +4,10 @@ The function is the same, too.
 
 - `batched.py`: both directions as one product, on any device, with or without
   gradients. `Elmo` uses it where it trains the biLM.
+- `gradients.py`: its time loop with gradients, one node of autograd for a layer.
 - `graphs.py`: inference on a GPU with CUDA graphs, in float32, tf32 or bfloat16.
-  `steps.py`: its loop over time and fused kernels, which pretraining shares.
+- `steps.py`: one step of the loop over time and fused kernels, which the two above and
+  pretraining share.
 - `packed.py`: inference on a CPU with weights packed for oneDNN, in float32, bfloat16
   or int8.
 

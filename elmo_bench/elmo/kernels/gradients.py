@@ -30,23 +30,26 @@ def lstm_layer(
 
     sizes: how many sentences have a word at each step, N in all. The state, [2, B, P]
     and [2, B, H], is float32, before and after, and has no gradient. Products have the
-    type of x (bf16 under autocast), cells are float32.
+    type of x, also under autocast; cells are float32. Second derivatives are an error.
     """
     weight = lstm.weight.to(x.dtype)
     projection = lstm.projection.to(x.dtype)
     bias = lstm.gate_bias().float()
     clips = (lstm.cell_clip, lstm.projection_clip)
-    outputs, h, c = _Layer.apply(x, weight, bias, projection, *state, sizes, clips)
+    with torch.autocast(x.device.type, enabled=False):
+        outputs, h, c = _LstmLayer.apply(
+            x, weight, bias, projection, *state, sizes, clips
+        )
     return outputs, (h, c)
 
 
-def _places(sizes: Sequence[int]) -> Iterator[slice]:
+def _steps(sizes: Sequence[int]) -> Iterator[slice]:
     """Where the words of each step are among all words."""
     for size, end in zip(sizes, accumulate(sizes), strict=True):
         yield slice(end - size, end)
 
 
-class _Layer(torch.autograd.Function):
+class _LstmLayer(torch.autograd.Function):
     """x 2NI, weight 2(I + P)(4H), bias 2(4H), projection 2HP, h 2BP, c 2BH, sizes [T],
     clips of cell and projection -> outputs 2NP, h, c.
     """
@@ -64,7 +67,7 @@ class _Layer(torch.autograd.Function):
         c = first_c
         last_h = first_h.clone()
         last_c = first_c.clone()
-        for words, size in zip(_places(sizes), sizes, strict=True):
+        for words, size in zip(_steps(sizes), sizes, strict=True):
             before = c[:, :size].contiguous()
             c = torch.empty_like(before)
             gates[:, words].baddbmm_(h[:, :size], weight_h)
@@ -97,12 +100,12 @@ class _Layer(torch.autograd.Function):
         projection_back = projection.mT.contiguous()
         d_gates = torch.empty_like(gates)
         d_products = torch.empty_like(outputs)  # of raw and the projection
-        inside = outputs.abs() < projection_clip
+        unclipped = outputs.abs() < projection_clip
         d_h = x.new_zeros(2, 0, outputs.shape[2])
         d_c = first_c.new_zeros(2, 0, raw.shape[2])
-        places = [*_places(sizes)]
+        steps = [*_steps(sizes)]
         for step in reversed(range(len(sizes))):
-            words = places[step]
+            words = steps[step]
             size = sizes[step]
             before = cells[step - 1] if step else first_c
             before = before[:, :size].contiguous()
@@ -111,17 +114,17 @@ class _Layer(torch.autograd.Function):
             d_c = functional.pad(d_c, ended)
             d_here = d_products[:, words]
             torch.add(d_outputs[:, words], functional.pad(d_h, ended), out=d_here)
-            d_here.mul_(inside[:, words])
+            d_here.mul_(unclipped[:, words])
             d_raw = torch.bmm(d_here, projection_back)
             d_gates_here = d_gates[:, words]
             d_gates_here.copy_(gates[:, words])
             lstm_step_backward(d_raw, d_c, d_gates_here, before, cells[step], cell_clip)
             d_h = torch.bmm(d_gates_here, weight_back)
-        read = [first_h[:, : sizes[0]].to(x.dtype)]  # by each step, beside its input
-        for words, following in zip(places[:-1], sizes[1:], strict=True):
-            read.append(outputs[:, words][:, :following])
+        h_before = [first_h[:, : sizes[0]].to(x.dtype)]  # of each step
+        for words, following in zip(steps[:-1], sizes[1:], strict=True):
+            h_before.append(outputs[:, words][:, :following])
         d_weight_in = torch.bmm(x.mT, d_gates)
-        d_weight_h = torch.bmm(torch.cat(read, dim=1).mT, d_gates)
+        d_weight_h = torch.bmm(torch.cat(h_before, dim=1).mT, d_gates)
         return (
             torch.bmm(d_gates, weight_in.mT),
             torch.cat([d_weight_in, d_weight_h], dim=1),

@@ -25,8 +25,8 @@ from elmo_bench.spec.tuning import TUNE
 NOTE = (
     "Exploratory, and judged on test. The learning rate of a tuned encoder was chosen "
     "on dev; the head's rate and the epochs are those of the frozen runs. Minutes are "
-    "of processor time, on a GPU of wall time; a frozen encoder's omit reading the text "
-    "if an earlier run stored its layers."
+    "of processor time, on a GPU of wall time; a frozen encoder's omit reading the "
+    "text if an earlier run stored its layers."
 )
 
 
@@ -119,7 +119,7 @@ def _message(lines: list[dict[str, Any]]) -> str:
     if gain is None or not frozen:
         return "test scores of frozen and tuned encoders"
     times = best["work_minutes"] / frozen[0]["work_minutes"]
-    side = "below" if gain < 0 else "above"
+    side = "below" if round(gain, 1) < 0 else "above"
     return (
         f"{best['line']}, is {abs(gain):.1f} points {side} frozen "
         f"({best['conclusion']}) and takes {times:.1f} times as long"
