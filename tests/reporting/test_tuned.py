@@ -78,6 +78,7 @@ def test_each_tuned_encoder_is_compared_with_itself_frozen(ledger):
     assert [name for name, row in rows.items() if row[column]] == ["minilm tuned, LoRA", "elmo tuned, all of it"]
     assert float(rows["elmo tuned, all of it"][column]) > 10
     assert all(row["minutes a run"] for row in rows.values())
+    assert [row["learning rate of the encoder"] for row in rows.values()] == ["", "", "0.0003", "", "3e-05"]
 
 
 def test_another_rate_is_no_row(tmp_path):

@@ -20,7 +20,7 @@ from elmo_bench.reporting.layouts.variants import pairs, select
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.tables import Table, make_table, present, table, with_gains
 from elmo_bench.spec.experiments import Experiment
-from elmo_bench.spec.tuning import TUNE
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE
 
 NOTE = (
     "Exploratory, and judged on test. The learning rate of a tuned encoder was chosen "
@@ -44,9 +44,12 @@ def tuned(
             score("test", first.metric_name),
             seeds(),
             *gain_formats(experiment.over),
+            words("learning rate of the encoder", "rate"),
             number("trainable", "trainable", ","),
             number("minutes a run", "work_minutes", ".1f"),
         ]
+        rates = [str(spec.settings.get(TUNED_RATE, "")) for spec in rows.spec]
+        rows = rows.assign(rate=rates)
         title = f"{experiment.caption}: {first.heading}, suite {first.suite}"
         stem = f"{first.stem}-{experiment.name}"
         tables.append(make_table(stem, title, rows, formats, notes=[NOTE]))
