@@ -36,7 +36,9 @@ def tuned(
 ) -> list[Table]:
     """A table for each group. The tests of all tables are one family."""
     tables = []
-    for _, rows in with_gains(systems, comparisons).groupby("basis", sort=False):
+    gains = with_gains(systems, comparisons)
+    rates = [str(spec.settings.get(TUNED_RATE, "")) for spec in gains.spec]
+    for _, rows in gains.assign(rate=rates).groupby("basis", sort=False):
         first = rows.iloc[0]
         formats = [
             words(experiment.heading, "line"),
@@ -48,8 +50,6 @@ def tuned(
             number("trainable", "trainable", ","),
             number("minutes a run", "work_minutes", ".1f"),
         ]
-        rates = [str(spec.settings.get(TUNED_RATE, "")) for spec in rows.spec]
-        rows = rows.assign(rate=rates)
         title = f"{experiment.caption}: {first.heading}, suite {first.suite}"
         stem = f"{first.stem}-{experiment.name}"
         tables.append(make_table(stem, title, rows, formats, notes=[NOTE]))
