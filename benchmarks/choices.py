@@ -30,7 +30,7 @@ from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.tuning import TUNE, TUNED_RATE
+from elmo_bench.spec.tuning import TRIED_RATES, TUNE, TUNED_RATE
 
 EPOCHS = "task.training.epochs"
 DROPOUTS = ("recurrent", "aligned", "classifier")  # of inference, changed together
@@ -40,9 +40,7 @@ CHOICES = (
     {"task.head.dropout.input"},
     {f"task.head.dropout.{name}" for name in DROPOUTS},
 )
-# The rates that each way of tuning is tried with, on one seed of one task.
-RATES = {"full": (1e-5, 3e-5, 1e-4), "lora": (1e-4, 3e-4, 1e-3)}
-RATES_TASK, RATES_SEED = "ner", 0
+RATES_TASK, RATES_SEED = "ner", 0  # that choose the rates of tuned encoders
 POINTS, ERRORS = 1.0, 2.0  # percentage points, and standard errors, that a change has to exceed
 
 BySeed = dict[int, float]
@@ -200,11 +198,11 @@ def rates(frame: pd.DataFrame, size: str = "cpu") -> list[RateChoice]:
 
 def _rate_choice(encoder: str, way: str, planned: float, dev: Mapping[float, float]) -> RateChoice:
     """planned: the rate in conf/experiment/tuned.yaml. dev: the score of each rate that has a run."""
-    without_run = [rate for rate in RATES[way] if rate not in dev]
+    without_run = [rate for rate in TRIED_RATES[way] if rate not in dev]
     if without_run:
         rates_ = ", ".join(map(str, without_run))
         return RateChoice("", f"{encoder}, {way}: no run with encoder.tune_lr={rates_}, so no rate is chosen.")
-    tried = {rate: dev[rate] for rate in RATES[way]}
+    tried = {rate: dev[rate] for rate in TRIED_RATES[way]}
     chosen = best_rate(tried)
     scores_ = ", ".join(f"{rate}: {score:.2f}" for rate, score in tried.items())
     problem = ""

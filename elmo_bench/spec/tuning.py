@@ -7,8 +7,10 @@ from elmo_bench.base.errors import UserError
 # Whether a run trains its encoder further, and the learning rate of that.
 TUNE = "encoder.contextual.tune"
 TUNED_RATE = "encoder.tune_lr"
-# Of a tuned encoder, where the user gives none: the middle one of docs/protocol.md.
-USUAL_RATES = {"lora": 3e-4, "full": 3e-5}
+# The rates that dev chooses from, for each encoder (docs/protocol.md).
+TRIED_RATES = {"lora": (1e-4, 3e-4, 1e-3), "full": (1e-5, 3e-5, 1e-4)}
+# Of a tuned encoder, where the user gives none: the middle one.
+USUAL_RATES = {way: rates[1] for way, rates in TRIED_RATES.items()}
 
 
 def check_tuning(encoder: DictConfig, task: DictConfig) -> None:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from benchmarks.choices import RATES, best_rate, budgets, lines, main, rates, scores
+from benchmarks.choices import best_rate, budgets, lines, main, rates, scores
 from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.tuning import TRIED_RATES
 from tests.reporting.frames import runs_in
 from tests.reporting.ledgers import add
 
@@ -72,7 +73,7 @@ def test_of_rates_with_equal_scores_the_lowest_is_chosen():
 
 def add_rates(folder, encoder, way, best, *, task="ner", seed=0):
     """A run with each rate of the protocol; dev is highest with `best`."""
-    for rate in RATES[way]:
+    for rate in TRIED_RATES[way]:
         settings = {"encoder.contextual.tune": way, "encoder.tune_lr": rate}
         add(folder, task, encoder, seed, lift=0.3 if rate == best else 0.1, settings=settings)
 

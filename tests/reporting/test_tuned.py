@@ -14,6 +14,7 @@ from elmo_bench.reporting.figures import SURFACE
 from elmo_bench.reporting.selection import learned_weights
 from elmo_bench.spec.experiments import Experiment, experiments
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.tuning import TRIED_RATES
 from tests.reporting.frames import board_of, figures_in, runs_in, sections_of, systems_in, tables_in, texts
 from tests.reporting.ledgers import add, fill, spec_of
 from tests.runs import first_ones
@@ -79,6 +80,14 @@ def test_each_tuned_encoder_is_compared_with_itself_frozen(ledger):
     assert float(rows["elmo tuned, all of it"][column]) > 10
     assert all(row["minutes a run"] for row in rows.values())
     assert [row["learning rate of the encoder"] for row in rows.values()] == ["", "", "0.0003", "", "3e-05"]
+
+
+def test_a_rate_at_the_end_of_those_tried_is_said(ledger, monkeypatch):
+    assert not any("of those tried" in note for table in tables_in(ledger, "tuned") for note in table.notes)
+    monkeypatch.setitem(TRIED_RATES, "full", (3e-5, 1e-4, 3e-4))
+    notes = [note for table in tables_in(ledger, "tuned") for note in table.notes if "of those tried" in note]
+    assert len(notes) == 3  # tasks
+    assert notes[0].startswith("elmo tuned, all of it: its rate is the lowest of those tried")
 
 
 def test_another_rate_is_no_row(tmp_path):

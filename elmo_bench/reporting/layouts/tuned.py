@@ -20,7 +20,7 @@ from elmo_bench.reporting.layouts.variants import pairs, select
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.tables import Table, make_table, present, table, with_gains
 from elmo_bench.spec.experiments import Experiment
-from elmo_bench.spec.tuning import TUNE, TUNED_RATE
+from elmo_bench.spec.tuning import TRIED_RATES, TUNE, TUNED_RATE
 
 NOTE = (
     "Exploratory, and judged on test. The learning rate of a tuned encoder was chosen "
@@ -52,8 +52,24 @@ def tuned(
         ]
         title = f"{experiment.caption}: {first.heading}, suite {first.suite}"
         stem = f"{first.stem}-{experiment.name}"
-        tables.append(make_table(stem, title, rows, formats, notes=[NOTE]))
+        notes = [NOTE, *_at_the_end_of_the_tried(rows)]
+        tables.append(make_table(stem, title, rows, formats, notes=notes))
     return tables
+
+
+def _at_the_end_of_the_tried(rows: pd.DataFrame) -> list[str]:
+    """A note on each tuned encoder whose rate is the lowest or highest tried."""
+    notes = []
+    for line in filter(_is_tuned, lines_of(rows)):
+        settings = line["spec"].settings
+        lowest, *_, highest = TRIED_RATES[settings[TUNE]]
+        for end, name in ((lowest, "lowest"), (highest, "highest")):
+            if settings.get(TUNED_RATE) == end:
+                notes.append(
+                    f"{line['line']}: its rate is the {name} of those tried, so one "
+                    "beyond them might be better."
+                )
+    return notes
 
 
 @figure("tuned")
