@@ -23,9 +23,9 @@ from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.tuning import TRIED_RATES, TUNE, TUNED_RATE
 
 NOTE = (
-    "Exploratory, and judged on test. The learning rate of a tuned encoder was chosen "
-    "on dev; the head's rate and the epochs are those of the frozen runs. Minutes are "
-    "of processor time, on a GPU of wall time; a frozen encoder's omit reading the "
+    "Exploratory, and judged on test. Dev chooses the learning rate of a tuned encoder "
+    "from three; the head's rate and the epochs are those of the frozen runs. Minutes "
+    "are of processor time, on a GPU of wall time; a frozen encoder's omit reading the "
     "text if an earlier run stored its layers."
 )
 
