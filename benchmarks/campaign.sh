@@ -19,8 +19,8 @@ sweep() {
   }
 }
 
-# Stops the list where dev says that a default of this task has to change first or, with --tuned, where tuned encoders have
-# not the rates that dev chose (docs/protocol.md).
+# Stops the list where dev says that a default of this task has to change first or, with --tuned, where the rate of a tuned
+# encoder is not chosen yet, or conf/experiment/tuned.yaml has another one (docs/protocol.md).
 settled() {
   "$python" benchmarks/choices.py "$@" || exit 1
 }

@@ -6,7 +6,7 @@ The first table is a product of attention's shape, softmax weights [32, 30, 30] 
 thread: its time by the share of weights that are subnormal, and with these as zeros, as while a run trains
 (`elmo_bench.base.machine.subnormals_as_zeros`). Medians of 50 turns.
 
-The second has, for each task and encoder, the wall time of an epoch in the last fifth of a run over that of as many
+The second has, for each task and encoder, the wall time of an epoch in the last fifth of a run over the time of as many
 epochs after the first: the median and range of the runs, whatever else they change. A machine that was busy at one
 end of a run shows too, in the range. A run of less than ten epochs is left out.
 """

@@ -1,6 +1,6 @@
-"""How much longer a run's last epochs took than its first, and what subnormal weights cost a product."""
+"""How much longer a run's last epochs took than its first."""
 
-from benchmarks.subnormals import late_over_early, milliseconds
+from benchmarks.subnormals import late_over_early
 
 
 def test_the_first_epoch_does_not_count():
@@ -10,8 +10,3 @@ def test_the_first_epoch_does_not_count():
 def test_medians_of_each_fifth():
     seconds = [9.0, 1.0, 50.0, 1.0] + [7.0] * 8 + [2.0, 2.0, 80.0]
     assert late_over_early(seconds) == 2.0
-
-
-def test_a_product_is_timed_with_and_without_them():
-    assert milliseconds(0.5, as_zeros=True) > 0
-    assert milliseconds(0.5, as_zeros=False) > 0
