@@ -14,7 +14,7 @@ from elmo_bench.spec.experiments import Experiment
 
 WHOLE = "gain"
 WORD, LAYERS, CONTEXT = "word vector", "layers", "context"
-UNSPLIT = "layers and context"  # the sum of the two, with runs of its own
+UNSPLIT = "layers and context"  # the sum of the two, with a test of its own
 OTHERS = 3  # how many other encoders are shown
 UNTRAINED = "random"  # the control that is shown, too
 
