@@ -136,7 +136,7 @@ def _encoders(options: argparse.Namespace) -> list[str]:
             )
     for name, *changes in options.encoder:
         _check_changes(name, changes)
-        encoders.append(", ".join([name, *sorted(changes)]))
+        encoders.append(compared.label_of(name, changes))
     are_different = len(set(encoders)) == len(encoders)
     if len(encoders) < 2 or not are_different:
         names = " and ".join(encoders) or "no encoder"

@@ -1,6 +1,7 @@
 """The systems that `compare` compares: of one suite and size, on the same data."""
 
 import argparse
+import shlex
 from collections.abc import Sequence
 
 import pandas as pd
@@ -15,6 +16,24 @@ from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
+from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, USUAL_RATES, tuned_name
+
+
+def label_of(name: str, changes: Sequence[str]) -> str:
+    """The name in tables of an encoder with these changes, each `key=value`.
+
+    Raises UserError for a learning rate that is no number.
+    """
+    given = dict(change.split("=", 1) for change in changes)
+    way = given.pop(TUNE, FROZEN)
+    if way in USUAL_RATES:
+        rate = given.pop(TUNED_RATE, str(USUAL_RATES[way]))
+        try:
+            name = tuned_name(name, {TUNE: way, TUNED_RATE: float(rate)})
+        except ValueError:
+            raise UserError(f"{TUNED_RATE}={rate}: give a number") from None
+    others = [f"{key}={value}" for key, value in sorted(given.items())]
+    return ", ".join([name, *others])
 
 
 def of_one_suite_and_size(
@@ -128,6 +147,11 @@ def nothing_to_compare(
 
 
 def _as_given(label: str) -> str:
-    """An encoder as the command takes it: `elmo`, `--encoder elmo head=linear`."""
+    """An encoder as the command takes it: `elmo`, `--encoder elmo head=linear`.
+
+    A tuned one by its name in tables, in quotation marks.
+    """
     name, *changes = label.split(", ")
+    if not all("=" in change for change in changes):
+        return shlex.quote(label)
     return f"--encoder {' '.join([name, *changes])}" if changes else name

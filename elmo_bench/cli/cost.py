@@ -27,6 +27,7 @@ from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.published import processor
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.tuning import check_frozen
 
 if TYPE_CHECKING:
     from elmo_bench.runner.prepare import Frozen
@@ -91,6 +92,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 def _runs(words: Sequence[str]) -> list[list[str]]:
     """The options of each encoder. Raises UserError for any other word."""
+    check_frozen(words, "cost")
     options, wrong = encoder_options(words)
     if wrong:
         raise UserError(

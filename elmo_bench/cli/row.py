@@ -19,6 +19,7 @@ from elmo_bench.runner.states import RunState
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
+from elmo_bench.spec.tuning import check_frozen
 
 NAME = "row"
 LEAST_SEEDS = 2  # of a test
@@ -48,7 +49,10 @@ def is_row(options: Sequence[str]) -> bool:
 
 
 def check(options: Sequence[str]) -> None:
-    """Raise UserError without an encoder: the default one is published."""
+    """Raise UserError without an encoder, as the default one is published, and for
+    one that is tuned: the ranking is of frozen encoders.
+    """
+    check_frozen(options, f"experiment={NAME}")
     if not any(option.startswith("encoder=") for option in options):
         raise UserError(f"experiment={NAME}: which encoder? Give encoder=NAME.")
 

@@ -5,7 +5,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
 from elmo_bench.base.collection import no_collection
 from elmo_bench.base.errors import UserError
@@ -16,7 +15,14 @@ from elmo_bench.reporting.names import distinct_name
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.estimate import Amounts, readable
 from elmo_bench.runner.plan import PlannedRun, plan
-from elmo_bench.runner.states import STATES, LedgerState, RunState, ledger_of
+from elmo_bench.runner.states import (
+    STATES,
+    Group,
+    LedgerState,
+    RunState,
+    encoder_group,
+    ledger_of,
+)
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.sweeps import LEDGER
@@ -143,22 +149,22 @@ def time_left(
     return text
 
 
-def _published_seconds(runs: Sequence[RunState]) -> dict[tuple[str, str, str], float]:
-    """Of the published default runs, by suite, task and encoder.
+def _published_seconds(runs: Sequence[RunState]) -> dict[Group, float]:
+    """Of the published default runs, by `encoder_group`.
 
-    An encoder of these runs that is not published has the mean of the others.
+    An encoder of these runs that is not published has those of ELMo.
     """
-    seconds: dict[tuple[str, str, str], float] = {}
-    by_task: dict[tuple[str, str], list[float]] = defaultdict(list)
+    seconds: dict[Group, float] = {}
     for row in published().values():
         if not row.label:
-            seconds[row.suite, row.task, row.encoder] = 60 * row.minutes
-            by_task[row.suite, row.task].append(60 * row.minutes)
+            group = encoder_group(row.suite, row.task, row.encoder)
+            seconds[group] = 60 * row.minutes
     for state in runs:
         spec = state.run.spec
-        of_task = by_task.get((spec.suite, spec.task))
-        if of_task:
-            seconds.setdefault((spec.suite, spec.task, spec.encoder), fmean(of_task))
+        of_elmo = seconds.get(encoder_group(spec.suite, spec.task, "elmo"))
+        if of_elmo is not None:
+            group = encoder_group(spec.suite, spec.task, spec.encoder)
+            seconds.setdefault(group, of_elmo)
     return seconds
 
 

@@ -1,44 +1,34 @@
 """The layers of a frozen encoder: computed once, kept in memory or on disk.
 
 They are reused over epochs, runs and processes. The folder on disk has a subfolder for
-each encoder, and a cap on the bytes of all of them. Processes share it without locks: a
-file has the layers of a few hundred sentences, is named by them, and appears
-atomically; its modification time is when it was last used. Two processes that compute
-the same layers write the same file, which does no harm.
-
-It is a safetensors file with one tensor, the layers float32 [L, T, D] of the sentences
-one after another. Its metadata have an `index`, JSON: for each sentence its key
-(`LayerStore._key`), the shape and a checksum of its numbers. A damaged file is removed,
-and its layers are computed again.
+each encoder, and a cap on the bytes of all of them. Processes share it without locks:
+two that compute the same layers write the same file, which does no harm
+(`layer_files.py`).
 """
 
 import hashlib
-import json
 import math
-import os
 import random
-import shutil
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from xxhash import xxh3_64_intdigest
 
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, disk_errors
-from elmo_bench.base.json import parse_json
 from elmo_bench.base.machine import choose_threads, free_gpu_memory, use_threads
 from elmo_bench.base.progress import console, progress
-from elmo_bench.base.reading import reader, reading
-from elmo_bench.base.refusals import make_folder
 from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.checks import check_layers
+from elmo_bench.encoders.layer_files import (
+    KEY_BYTES,
+    NAMES,
+    read_layers,
+    write_layers,
+)
 from elmo_bench.text.batch import pools
 
 # Raise it when an encoder's code gives other vectors for the same weights: then old
@@ -46,11 +36,6 @@ from elmo_bench.text.batch import pools
 VERSION = 2
 MODES = ("auto", "off", "ram", "disk")
 TOKENS_AT_ONCE = 16_384  # whose layers are in one file
-KEY_BYTES = 16
-# Names of folders; in a folder of the user's, other files are not ours.
-HEX = "[0-9a-f]" * 2 * KEY_BYTES
-NAMES = f"{HEX}.safetensors"
-SPARE = 10**9  # bytes that are left free on the disk
 
 
 class LayerStore:
@@ -136,7 +121,10 @@ class LayerStore:
         problem += f", more than store.max_gb={self.max_gb}"
         if self.mode != "auto":
             raise UserError(f"{problem}. Raise it, or use store=off.")
-        console.print(f"{problem}: they are computed for every batch")
+        console.print(
+            f"{problem}: they are computed for every batch, which is slow. With room "
+            f"on the disk, store.max_gb={math.ceil(gigabytes)} computes them once."
+        )
         self.mode = "off"
         self._kept = {}
 
@@ -246,105 +234,3 @@ class LayerStore:
         name = type(self.encoder).__name__
         checked = check_layers(encoded, lengths, shape, name=name)
         return [layers.contiguous() for layers in checked]
-
-
-@reader
-def read_layers(path: Path, wanted: Container[str]) -> dict[str, Tensor]:
-    """The layers of the wanted keys in a file.
-
-    The file is mapped into memory, so that another process may remove it. A damaged
-    file is removed; one that the system refuses to read stays.
-    """
-    layers: dict[str, Tensor] = {}
-    try:
-        # torch's framework maps files instead of copying them.
-        with (
-            reading(path, "layers of an encoder"),
-            safe_open(path, framework="pt") as file,
-        ):
-            numbers = file.get_tensor("layers").view(torch.float32)
-            end = 0
-            for key, shape, check in parse_json(file.metadata()["index"], path):
-                start = end
-                end += math.prod(shape)
-                if key in wanted:
-                    layers[key] = numbers[start:end].view(shape)
-                    if check != _check(key, layers[key]):
-                        raise ValueError("its bytes have changed")
-    except UserError as error:
-        with suppress(OSError):
-            _drop_damaged(path, error)
-        return {}
-    if layers:
-        with suppress(OSError):
-            os.utime(path)  # used now
-    return layers
-
-
-def _drop_damaged(path: Path, error: UserError) -> None:
-    """Remove a damaged file, with a line. Raises OSError if there is none."""
-    # safetensors has one kind of OSError, without a number.
-    if isinstance(error.__context__, OSError):
-        path.stat()
-        why = "cannot be read"
-    else:
-        path.unlink()
-        why = "is damaged and was removed"
-    line = f"{path} {why}: its layers are computed again"
-    console.print(line, highlight=False)
-
-
-def write_layers(path: Path, layers: Mapping[str, Tensor], *, max_bytes: float) -> None:
-    """Write layers [L, T, D] by key.
-
-    The least recently used files in the folders next to the file's are removed, so that
-    all have at most `max_bytes`. Raises UserError without room or permission.
-    """
-    size = sum(200 + tensor.nbytes for tensor in layers.values())
-    with disk_errors(path):
-        _make_room(path.parent.parent, size, max_bytes)
-        with atomic_write(path) as handle:
-            host = {key: tensor.cpu() for key, tensor in layers.items()}
-            index = []
-            for key, tensor in host.items():
-                index.append([key, tensor.shape, _check(key, tensor)])
-            numbers = torch.cat([tensor.flatten() for tensor in host.values()])
-            about = {"index": json.dumps(index)}
-            # `save` to bytes takes four times as long.
-            save_file({"layers": numbers}, handle.name, about)
-
-
-def _make_room(root: Path, size: int, max_bytes: float) -> None:
-    """Remove the least recently used files of layers, so that `size` bytes fit.
-
-    Raises UserError without room.
-    """
-    make_folder(root)
-    unfinished = root.glob(f"{HEX}/.{NAMES}.*")
-    files = []
-    for file in (*root.glob(f"{HEX}/{NAMES}"), *unfinished):
-        with suppress(OSError):  # removed meanwhile
-            state = file.stat()
-            files.append((state.st_mtime_ns, state.st_size, file))
-    files.sort()
-    taken = sum(file_size for _, file_size, _ in files)
-    free = shutil.disk_usage(root).free - SPARE
-    while free < size or taken + size > max_bytes:
-        if not files or free + taken < size:  # nothing is removed in vain
-            room = f"{(free + SPARE) / 1e9:.2f} GB free"
-            raise UserError(
-                f"{root}: no room for {size / 1e9:.2f} GB of layers: {room}, of which "
-                f"{SPARE / 1e9:.0f} stay free."
-            )
-        _, file_size, oldest = files.pop(0)
-        oldest.unlink(missing_ok=True)
-        taken -= file_size
-        free = shutil.disk_usage(root).free - SPARE
-
-
-def _check(key: str, layers: Tensor) -> int:
-    """xxh3 of the numbers on the CPU.
-
-    Seeded with the key, so that a swapped entry does not pass.
-    """
-    return xxh3_64_intdigest(layers.numpy().data, seed=int(key[:16], 16))

@@ -4,12 +4,14 @@ It reads whole sentences, or one word at a time.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import used
 from elmo_bench.elmo.batches import check_tokens, layers_of_words, zero_states
 from elmo_bench.elmo.encoder import END, START, ElmoEncoder
 from elmo_bench.elmo.frozen import moved
@@ -65,15 +67,26 @@ class TunedElmo(ElmoEncoder):
     """ELMo whose biLM is trained, all of it.
 
     Every sentence starts from zero states and `<S>`, as with the frozen one. The biLM
-    has no dropout: its options name none. `encode` gives the layers of the weights as
-    they were loaded.
+    has no dropout: its options name none.
     """
 
     def __init__(self, *, weights: str, options: str | None, device: str):
         super().__init__(weights=weights, options=options, device=device)
         self.bilm.to(self.device).requires_grad_(True)
-        self._trained = BatchedBiLM(self.bilm)
         self.tuned = Tuned(self.bilm, self._read_tuned, way="full")
+
+    @cached_property
+    def network(self) -> BatchedBiLM:
+        """The network of the numbers that are trained, and no copy of them."""
+        used("bilm", "batched float32")
+        return BatchedBiLM(self.bilm)
+
+    def encode(
+        self, sentences: Sequence[Sequence[str]], *, markers: bool = False
+    ) -> list[Tensor]:
+        """As `ElmoEncoder.encode`, of the numbers as they are now."""
+        self._forget()
+        return super().encode(sentences, markers=markers)
 
     def _read_tuned(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """[L, T, D] of each sentence, with gradients."""
@@ -82,9 +95,7 @@ class TunedElmo(ElmoEncoder):
         def start(table: Tensor) -> list[State]:
             return zero_states(self.bilm.options, len(marked), table)
 
-        layers, lengths, _ = layers_of_words(
-            self._trained, self._vectors, marked, start
-        )
+        layers, lengths, _ = layers_of_words(self.network, self._vectors, marked, start)
         results = []
         for row, length in zip(layers, lengths, strict=True):
             results.append(row[:, 1 : length - 1])
@@ -94,7 +105,7 @@ class TunedElmo(ElmoEncoder):
         """Vectors [1 + N, P] of N words; row 0 is zeros."""
         cut = [word[:LONGEST_WORD] for word in words]
         [ids] = moved(self.device, torch.from_numpy(self.ids(cut)))
-        return functional.pad(self._trained.characters(ids), (0, 0, 1, 0))
+        return functional.pad(self.network.characters(ids), (0, 0, 1, 0))
 
 
 def load(
@@ -129,10 +140,12 @@ def load(
         )
     if tune != FROZEN:
         if stateful or not context:
-            option = "stateful=true" if stateful else "context=false"
+            how = "carries states (stateful=true)"
+            if not context:
+                how = "reads one word at a time (context=false)"
             raise UserError(
-                f"encoder.contextual.{option}: for a frozen ELMo. Leave it out, or "
-                "choose tune=none."
+                f"encoder.contextual.tune={tune}: not for an ELMo that {how}. Choose "
+                "tune=none, or encoder=elmo."
             )
         return TunedElmo(weights=weights, options=options, device=device)
     elmo = ElmoEncoder(

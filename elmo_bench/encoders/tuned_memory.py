@@ -31,11 +31,18 @@ GIB = 2**30
 KEPT_FREED = 2**29
 
 
-def check_memory(tuned: Tuned, batch: Sequence[Sequence[str]]) -> None:
-    """Raise UserError if training on this batch takes more memory than there is.
+def check_memory(
+    tuned: Tuned | None, examples: Sequence[Any], *, size: int, tokens: int
+) -> None:
+    """Raise UserError if training on these examples takes more memory than there is.
 
+    tuned: what is trained of the encoder; nothing is asked for a frozen one (None).
+    size and tokens: of a batch, as in `largest_batch`.
     The network's numbers are in memory already, so they are no part of what is missing.
     """
+    if tuned is None:
+        return
+    batch = largest_batch(examples, size=size, tokens=tokens)
     needed = still_needed(tuned, batch)
     free = _available(tuned)
     if needed > free:

@@ -19,6 +19,7 @@ from elmo_bench.ledger.record import MixWeights
 from elmo_bench.reporting.columns import Run, run_of
 from elmo_bench.reporting.comparable import with_groups
 from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, distinct_name, is_checked
+from elmo_bench.reporting.published import processor
 from elmo_bench.reporting.rows import (
     rows_of,
     with_plain_texts,
@@ -30,7 +31,7 @@ from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import invented
 from elmo_bench.spec.task_files import of_system
-from elmo_bench.spec.tuning import TUNE, TUNED_RATE
+from elmo_bench.spec.tuning import TUNE, TUNED_RATE, tuned_name
 
 NOT_INCLUDED = (
     "the yaml of its task, its encoder or its suite is not included. "
@@ -118,7 +119,7 @@ def _name_encoders(frame: pd.DataFrame) -> None:
     ]
     encoder_labels, run_labels = [], []
     for encoder, spec in zip(frame.encoder, frame.spec, strict=True):
-        name = _with_tuning(encoder, spec)
+        name = tuned_name(encoder, spec.settings)
         changes = [
             f"{key}={value}"
             for key, value in spec.changes.items()
@@ -131,16 +132,6 @@ def _name_encoders(frame: pd.DataFrame) -> None:
         run_labels.append(", ".join([name, *changes]))
     frame["encoder_label"] = encoder_labels
     frame["run_label"] = run_labels
-
-
-def _with_tuning(encoder: str, spec: RunSpec) -> str:
-    """The name of an encoder, with its tuning if it is not frozen.
-
-    Such as `minilm, tuned (lora, 0.0003)`.
-    """
-    if TUNE not in spec.settings:
-        return encoder
-    return f"{encoder}, tuned ({spec.settings[TUNE]}, {spec.settings.get(TUNED_RATE)})"
 
 
 def _mark_replaced(frame: pd.DataFrame) -> None:
@@ -180,6 +171,7 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
       `test` and `macro_f1`.
       A system in which nothing is drawn (`RunSpec.deterministic`) has no deviation
     - `converged`, how many seeds are
+    - `processors`, or GPUs: the kinds that the seeds were made on
     - `mark`: why its gains have no verdict: its scores are not checked, or a seed did
       not converge (a dagger)
     - the mean of `work_minutes`, of `peak_memory_mib`, of `ship_mib` and of `text_ms`
@@ -220,6 +212,7 @@ class OverSeeds(NamedTuple):
     seed_corrected: tuple[dict[str, str], ...]
     seed_epochs: tuple[str, ...]
     converged: int
+    processors: tuple[str, ...]
     work_minutes: float
     peak_memory_mib: float
     ship_mib: float
@@ -251,6 +244,7 @@ def _over_seeds(runs: Sequence[Any]) -> OverSeeds:
         seed_corrected=tuple(run.corrected for run in runs),
         seed_epochs=tuple(f"{run.best_epoch} of {run.epochs}" for run in runs),
         converged=sum(run.converged for run in runs),
+        processors=tuple(dict.fromkeys(processor(run.environment) for run in runs)),
         work_minutes=fmean(run.work_minutes for run in runs),
         peak_memory_mib=fmean(run.peak_memory_mib for run in runs),
         ship_mib=fmean(run.ship_mib for run in runs),

@@ -36,9 +36,7 @@ def machines(runs: pd.DataFrame) -> list[str]:
         )
     corrected = sum(bool(keys) for keys in runs.corrected)
     if corrected:
-        lines.append(
-            f"Corrected records: {corrected}; their entries under Records say what"
-        )
+        lines.append(f"Corrected records: {corrected}; the records say what")
     if len(minutes) < 2:
         return lines
     hours = runs.work_minutes.sum() / 60

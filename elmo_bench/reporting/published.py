@@ -4,6 +4,7 @@ its published row.
 Importing this imports no pandas and no torch.
 """
 
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,6 +80,22 @@ def published_rows(
 def processor(environment: Environment) -> str:
     """The kind of processor of a record's environment: the GPU, if it ran on one."""
     return environment.cpu if environment.device == "cpu" else environment.device
+
+
+def of_processors(rows: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """On which processors these rows were made, each a name and its processors.
+
+    Such as `On Intel Xeon: minilm; elmo_word. All others on AMD EPYC.`, which has most
+    of the rows.
+    """
+    names: dict[str, list[str]] = {}
+    for name, processors in rows:
+        names.setdefault(" and ".join(sorted(processors)), []).append(name)
+    usual, *others = sorted(names, key=lambda kind: -len(names[kind]))
+    if not others:
+        return f"On {usual}."
+    sentences = [f"On {other}: {'; '.join(names[other])}." for other in others]
+    return f"{' '.join(sentences)} All others on {usual}."
 
 
 @cache

@@ -20,7 +20,7 @@ from elmo_bench.reporting.findings import Findings
 from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.pages import html_page, literal, markdown_page, table_lines
-from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.tables import Table, make_table, wide
 from elmo_bench.spec.experiments import MAIN, Experiment
 
@@ -110,7 +110,8 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> str:
         if suite["name"] == published.SUITE and suite["table1"]:
             summary = _summary(suite, out, path.parent)
             shown = [table for table in (suite["table1"], suite["others"]) if table]
-            minutes = table_lines(_minutes(board, shown))
+            taken = _minutes(board, shown)
+            minutes = "\n\n".join([table_lines(taken), literal(" ".join(taken.notes))])
     text = _between(text, START, summary, END)
     text = _between(text, MINUTES, minutes, MINUTES_END)
     return _written(path, [text.encode()])
@@ -156,7 +157,13 @@ def _minutes(board: Leaderboard, tables: Sequence[Table]) -> Table:
     names = sorted(set(systems.encoder_label), key=Experiment.load(MAIN).position)
     formats.extend(number(name, f"{name} work_minutes", ".1f") for name in names)
     formats.append(number("memory, at most", "gib", ".1f", suffix=" GiB"))
-    return make_table("minutes", "", frame, formats)
+    made_on = [
+        (f"{system.encoder_label} on {system.heading}", system.processors)
+        for system in rows_of(systems)
+    ]
+    return make_table(
+        "minutes", "", frame, formats, notes=[published.of_processors(made_on)]
+    )
 
 
 def to_csv(table: Table) -> str:

@@ -87,7 +87,7 @@ def results(
     - `checked`: whether the scores were computed again from the outcomes; false if
       the task is not installed
     - `gain`: test score less the mean test score of the baseline's seeds on the
-      same data, missing without one
+      same data, missing without one and of a tuned encoder
     - `epochs`, `best_epoch`, `converged`: epochs that were trained and the best of
       them, from 1; enough of them
     - `train`, `dev_items`, `test_items`: how many examples

@@ -61,7 +61,7 @@ def worth(
     cost = baseline.cost.iloc[0]
     passes = len(cost.tokens_per_second["1"])
     costs = NOTE.format(processor(cost.environment), passes, cost.tokens)
-    note = f"Gains: {', '.join(titles)}. {costs}"
+    note = f"Gains: {', '.join(titles)}, each interval of one test alone. {costs}"
     shown = frame.drop(columns="anchor").assign(
         gain=frame.gain.where(frame.name != BASELINE)
     )

@@ -15,6 +15,7 @@ from elmo_bench.base.progress import console
 from elmo_bench.spec.budget import epochs_of, steps_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR, task_yaml
+from elmo_bench.spec.tuning import texts_read
 
 # Tokens a second that an encoder reads: results/costs. An `hf` model has MiniLM's
 # rate; a larger model is slower.
@@ -90,14 +91,18 @@ def seconds_of(spec: RunSpec, amounts: Amounts) -> float | None:
     cost = task_yaml(spec.task, spec.head)["report"].get("cost")
     if cost is None or spec.head == FLOOR or spec.size != "cpu":
         return None
-    encoders = [str(options["kind"]) for options in spec.encoders().values()]
+    encoders = spec.encoders().values()
     of_token = cost["token"] + (cost["layers"] if encoders else 0)
     steps = steps_of(spec, amounts.train)
     read = steps * spec.settings["task.training.batch"] / amounts.train
     training = steps * cost["step"] + read * amounts.train_tokens * of_token
     batches = ceil(amounts.dev / spec.settings["task.training.batch"])
     of_dev = batches * cost["step"] + amounts.dev_tokens * of_token
-    scoring = epochs_of(spec) * of_dev * SCORING
+    epochs = epochs_of(spec)
+    scoring = epochs * of_dev * SCORING
     tokens = amounts.train_tokens + amounts.dev_tokens + amounts.test_tokens
-    encoding = sum(tokens / RATES.get(kind, RATES["hf"]) for kind in encoders)
+    encoding = 0.0
+    for options in encoders:
+        rate = RATES.get(str(options["kind"]), RATES["hf"])
+        encoding += texts_read(options, epochs) * tokens / rate
     return START + (training + scoring) / 1000 + encoding

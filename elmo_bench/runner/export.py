@@ -12,6 +12,7 @@ from elmo_bench.ledger import Record, read_record, score_of
 from elmo_bench.runner.named_parts import WEIGHTS
 from elmo_bench.runner.trained import head_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.tuning import tuned_name
 
 PACKAGE = "elmo-bench"
 CARD = """# A head of {task} on {encoder}
@@ -22,9 +23,9 @@ It was trained by elmo-bench {version} on {examples:,} examples ({suite}), and h
 | file | what |
 |---|---|
 | `{record}` | the record of the run: settings, scores, data digest |
-| `{head}` | the weights, the labels and the words of the training data |
+| `{head}` | the weights{tuned}, the labels and the words of the training data |
 
-The frozen parts are loaded from elsewhere, and compared by their checksums:
+The other parts are loaded from elsewhere, and compared by their checksums:
 
 {parts}
 
@@ -74,7 +75,8 @@ def _card(record: Record, name: str) -> str:
     lines = [part.line for part in needed]
     return CARD.format(
         task=spec.task,
-        encoder=spec.encoder,
+        encoder=tuned_name(spec.encoder, spec.settings),
+        tuned=" of head and encoder" if record.parameters.tuned else "",
         version=record.environment.packages.get(PACKAGE, ""),
         examples=record.data.counts.train,
         suite=spec.suite,

@@ -19,7 +19,6 @@ from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared, load_frozen
 from elmo_bench.runner.train import Trained, build, fill, make_trainer
 from elmo_bench.spec.task_files import FLOOR
-from elmo_bench.spec.tuning import TUNE
 from elmo_bench.training.callbacks import GpuMemory, RandomState, ShowProgress
 
 FOLDER = "refit"  # of its checkpoints, in the folder of the run
@@ -64,11 +63,9 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
     """
     clock = Clock().start()
     examples = [*prepared.splits["train"], *prepared.splits["dev"]]
-    both = replace(prepared, splits={"train": examples})
-    if TUNE in prepared.spec.settings:
-        # The first training has changed the encoder.
-        words = _words(prepared.splits)
-        both = replace(both, frozen=load_frozen(prepared.spec, prepared.setup, words))
+    # Loaded anew, since the first training may have changed the encoder.
+    frozen = load_frozen(prepared.spec, prepared.setup, _words(prepared.splits))
+    both = replace(prepared, splits={"train": examples}, frozen=frozen)
     console.print(
         f"{prepared.title}: refit on train and dev, {len(examples):,} examples, for "
         f"{epochs} epochs",

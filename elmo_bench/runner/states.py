@@ -24,11 +24,13 @@ from elmo_bench.runner.plan import Plan, PlannedRun
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import FLOOR
+from elmo_bench.spec.tuning import TUNE
 
 STATES = ("done", "running", "missing")
 Task = tuple[str, str]  # suite and task
 Group = tuple[str, ...]  # of runs that may be compared
 _ALIKE = 1  # the last of `_groups` that is a better estimate than sizes are
+_OF_ENCODER = 2  # of these
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class LedgerState:
     def seconds_left(
         self,
         runs: Iterable[RunState],
-        published: Mapping[Any, float],
+        published: Mapping[Group, float],
         sizes: Mapping[PlannedRun, Amounts] | None = None,
     ) -> tuple[float, int]:
         """(what the runs that are not done will take one after the other; how many of
@@ -140,9 +142,10 @@ class LedgerState:
 
         An estimate is the mean over other seeds of the run, else over runs of its task
         and encoder on as much of the training data, else by the `sizes` of its data,
-        else as before on any amount of data, else over runs of its task, else what the
-        published run took, if there is one (`published`: seconds by suite, task and
-        encoder). Floors take seconds, which do not count.
+        else as before on any amount of data, else over runs of its task on as much of
+        the data, else over all runs of its task, else what the published run took, if
+        there is one (`published`: seconds by `encoder_group`). Floors take seconds,
+        which do not count.
         """
         sizes = sizes or {}
         total = 0.0
@@ -160,7 +163,7 @@ class LedgerState:
     def _estimate(
         self,
         run: PlannedRun,
-        published: Mapping[Any, float],
+        published: Mapping[Group, float],
         amounts: Amounts | None,
     ) -> float | None:
         spec = run.spec
@@ -172,7 +175,7 @@ class LedgerState:
                 seconds = seconds_of(spec, amounts.part(spec))
                 if seconds is not None:
                     return seconds
-        return published.get((spec.suite, spec.task, spec.encoder))
+        return published.get(groups[_OF_ENCODER])
 
 
 def ledger_of(plan: Plan) -> LedgerState:
@@ -203,5 +206,15 @@ def _groups(key: str, spec: Any) -> tuple[Group, ...]:
     """What a run may be compared with, best first. spec: a run's or a record's."""
     options = ("data.train_fraction", "data.max_train", QUICK, "task.head.name")
     amount = [str(spec.settings.get(option)) for option in options]
-    of_encoder = (spec.suite, spec.task, spec.encoder)
-    return (key,), (*of_encoder, *amount), of_encoder, (spec.suite, spec.task)
+    tuned = spec.settings.get(TUNE)
+    of_task = (spec.suite, spec.task, str(tuned))
+    of_encoder = encoder_group(spec.suite, spec.task, spec.encoder, tuned)
+    return (key,), (*of_encoder, *amount), of_encoder, (*of_task, *amount), of_task
+
+
+def encoder_group(suite: str, task: str, encoder: str, tuned: Any = None) -> Group:
+    """Runs of one encoder on one task.
+
+    tuned: how the runs tune it, which takes many times as long as to keep it frozen.
+    """
+    return suite, task, str(tuned), encoder

@@ -16,7 +16,7 @@ from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import keep_freed_memory, subnormals_as_zeros
 from elmo_bench.base.progress import Clock, console
-from elmo_bench.encoders.tuned_memory import check_memory, largest_batch
+from elmo_bench.encoders.tuned_memory import check_memory
 from elmo_bench.encoders.tuning import Source
 from elmo_bench.ledger import Spec
 from elmo_bench.runner.data import words_of
@@ -249,11 +249,8 @@ def build(prepared: Prepared) -> Trained:
         seed=setup.seed,
         readings=readings(spec, len(splits["train"])),
     )
-    tuned = head.embedder.tuned
-    if tuned is not None:
-        size, tokens = training["batch"], training["tokens"]
-        batch = largest_batch(splits["train"], size=size, tokens=tokens)
-        check_memory(tuned, batch)
+    size, tokens = training["batch"], training["tokens"]
+    check_memory(head.embedder.tuned, splits["train"], size=size, tokens=tokens)
     history = History(whole, prepared.code)
     return Trained(module, loaders, stores, about, history)
 

@@ -165,8 +165,8 @@ def unknown_option(key: str, config: DictConfig) -> str:
     """
     if key == TUNE:
         return (
-            f"{key}: encoder={config.encoder.name} cannot be tuned. Choose one with a "
-            "network that is trained by gradients: encoder=elmo, hf or minilm."
+            f"{key}: no option of this encoder, which cannot be tuned. Choose one with "
+            "a network that is trained by gradients: encoder=elmo, hf or minilm."
         )
     if key == METRIC:
         return (

@@ -300,8 +300,8 @@ def _check_run_name(config: DictConfig) -> None:
 
 
 def _check_contextual(config: DictConfig) -> None:
-    check_tuning(config.encoder, config.task)
     encoders = parts_of(config.encoder.contextual).values()
+    check_tuning(config, encoders)
     if any(options.get("context") is True for options in encoders):
         raise UserError(
             "encoder.contextual.context=true: the same run as without the option. "

@@ -23,6 +23,7 @@ TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
         (["glove"], "glove: not an option of an encoder"),
         (["encoder=glov"], "unknown encoder"),
         (["encoder=glove", "device=tpu"], "device=tpu: no such device"),
+        (["encoder=elmo", "encoder.contextual.tune=full"], "tune=full: cost is for frozen encoders"),
         (["encoder=glove,none"], "encoder=none: has no frozen vectors. Choose another encoder."),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders import cache
+from elmo_bench.encoders import layer_files
 from elmo_bench.encoders.cache import LayerStore
 from tests.encoders.test_cache import batch_of
 from tests.word_encoder import WordEncoder, sentences
@@ -80,7 +80,7 @@ def test_a_file_that_the_system_refuses_is_not_removed(filled, monkeypatch, caps
 
     with monkeypatch.context() as patch:
         patch.setattr(cache, "safe_open", refuse)
-        assert all(cache.read_layers(path, {}) == {} for path in names)
+        assert all(layer_files.read_layers(path, {}) == {} for path in names)
     assert capsys.readouterr().err.count("cannot be read: its layers are computed again") == len(names)
     assert {path: path.stat().st_ino for path in shards(filled)} == names
 
@@ -136,8 +136,8 @@ def test_files_of_others_in_the_folder_are_not_removed(folder):
 @pytest.mark.parametrize("where", ["from the start", "no folder"])
 def test_where_nothing_can_be_written_auto_keeps_layers_in_memory_and_disk_says_so(folder, monkeypatch, capsys, where):
     if where == "from the start":
-        free = cache.SPARE + 1000
-        monkeypatch.setattr(cache.shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free, free))
+        free = layer_files.SPARE + 1000
+        monkeypatch.setattr(layer_files.shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free, free))
     else:
         folder.write_text("a file")
     store = LayerStore(encoder := WordEncoder(), mode="auto", folder=folder)

@@ -13,6 +13,7 @@ from elmo_bench.encoders.tuned_memory import activations, check_memory, kept, la
 from tests.runs import GOLDEN, first_ones
 
 BATCH = [["a", "dog", "ran"] * 5] * 8
+EXAMPLES = [SimpleNamespace(texts=BATCH)]
 
 
 @pytest.fixture(params=first_ones(["full", "elmo", "lora"], 1))
@@ -60,7 +61,7 @@ def test_asking_draws_no_number_and_leaves_the_network_as_it_is(tuned):
     torch.manual_seed(3)
     first = torch.rand(4)
     torch.manual_seed(3)
-    check_memory(tuned, BATCH)
+    check_memory(tuned, EXAMPLES, size=1, tokens=1)
     assert torch.equal(torch.rand(4), first)
     assert not tuned.training and tuned.rests
     for name, tensor in tuned.network.state_dict().items():
@@ -70,10 +71,10 @@ def test_asking_draws_no_number_and_leaves_the_network_as_it_is(tuned):
 
 def test_too_little_memory_is_one_line(tuned, monkeypatch):
     monkeypatch.setattr(tuned_memory, "available_memory", lambda: int(still_needed(tuned, BATCH)) + 1)
-    check_memory(tuned, BATCH)
+    check_memory(tuned, EXAMPLES, size=1, tokens=1)
     monkeypatch.setattr(tuned_memory, "available_memory", lambda: int(still_needed(tuned, BATCH)) - 1)
     with pytest.raises(UserError, match=rf"tune={tuned.way}: training takes about .* GiB are available\. Lower"):
-        check_memory(tuned, BATCH)
+        check_memory(tuned, EXAMPLES, size=1, tokens=1)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,18 @@ def test_before_training_it_reads_as_the_frozen_one(encoder, tiny_bert):
         assert not row[:, len(text) :].any()
 
 
+def test_encode_is_of_the_numbers_as_they_are_now():
+    encoder = tuned_elmo()
+    encoder.encode(TEXTS)
+    with torch.no_grad():
+        for numbers in encoder.tuned.parameters():
+            numbers.mul_(1.5)
+    layers = encoder.tuned.eval()(TEXTS)
+    for row, text, encoded in zip(layers, TEXTS, encoder.encode(TEXTS), strict=True):
+        torch.testing.assert_close(row[:, : len(text)], encoded, atol=1e-5, rtol=1e-5)
+    assert encoder.network.bilm is encoder.tuned.network  # no second copy
+
+
 def test_padding_has_the_numbers_and_the_gradients_of_torch():
     torch.manual_seed(0)
     layers = [torch.randn(3, length, 4, requires_grad=True) for length in (2, 5, 1, 3)]
@@ -159,8 +171,8 @@ def test_no_stack_is_tuned():
     [
         ({"tune": "lora"}, "ELMo has no attention"),
         ({"tune": "most"}, "tune=most: unknown"),
-        ({"tune": "full", "stateful": True}, "stateful=true: for a frozen ELMo"),
-        ({"tune": "full", "context": False}, "context=false: for a frozen ELMo"),
+        ({"tune": "full", "stateful": True}, "not for an ELMo that carries states"),
+        ({"tune": "full", "context": False}, "not for an ELMo that reads one word at a time"),
         ({"tune": "full", "precision": "int8"}, "precision=int8: for a frozen encoder"),
     ],
 )

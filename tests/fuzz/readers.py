@@ -24,8 +24,8 @@ from elmo_bench.base import arrays, sources
 from elmo_bench.base.int8 import quantised
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
-from elmo_bench.encoders.cache import write_layers
 from elmo_bench.encoders.hf_files import check_names
+from elmo_bench.encoders.layer_files import write_layers
 from elmo_bench.ledger import Holder, RunPaths, joined, of_split, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.store import read_outcomes
@@ -219,7 +219,7 @@ def of_arrays() -> list[Case]:
         one("encoders.hf_model:load_model", make_tiny_bert, "bert", damaged="*.[js]*", mutants=8),
         one("encoders.hf_adapter:read_adapter", make_adapter, "lora", lambda read, path: read(path)[1],
             damaged="adapter*", finite=False),
-        one("encoders.cache:read_layers", lambda path: write_layers(path, {"1" * 32: layers["0"]}, max_bytes=1e9),
+        one("encoders.layer_files:read_layers", lambda path: write_layers(path, {"1" * 32: layers["0"]}, max_bytes=1e9),
             tensors, lambda read, path: read(path, {"1" * 32})),
     ]  # fmt: skip
 

@@ -12,7 +12,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12
 # ledger lists a problem, options and yamls are no data; a table of the Hub is named by its address.
 WITHOUT = {
     "elmo_bench.ledger.locks:read_holder", "elmo_bench.text.csv_rows:form_of_csv",
-    "elmo_bench.encoders.cache:read_layers", "elmo_bench.ledger.store:read_all",
+    "elmo_bench.encoders.layer_files:read_layers", "elmo_bench.ledger.store:read_all",
     "elmo_bench.ledger.costs:read_costs", "elmo_bench.spec.config:compose",
     "elmo_bench.spec.conf_files:experiment_yaml", "elmo_bench.base.sources:hub_table",
 }  # fmt: skip

@@ -21,7 +21,7 @@ from tests.runs import first_ones
 
 FULL = {"encoder.contextual.tune": "full", "encoder.tune_lr": 0.00001}
 LORA = {"encoder.contextual.tune": "lora", "encoder.tune_lr": 0.0003}
-MARKED = "elmo, tuned (full, 1e-05)"
+MARKED = "elmo, tuned (full at 1e-05)"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def ledger(tmp_path_factory):
 
 def test_the_label_says_that_it_is_tuned(ledger):
     labels = set(runs_in(ledger).encoder_label)
-    assert {MARKED, "minilm, tuned (lora, 0.0003)", "elmo", "minilm", "glove"} == labels
+    assert {MARKED, "minilm, tuned (lora at 0.0003)", "elmo", "minilm", "glove"} == labels
     assert set(systems_in(ledger).run_label) == labels
 
 
@@ -157,3 +157,36 @@ def test_compare_takes_the_frozen_encoder_of_a_name(ledger, capsys, names):
     assert "tuned" not in capsys.readouterr().out
     frame = elmo_bench.compare(elmo_bench.results(ledger), "elmo", "glove")
     assert (frame.options == "").all() and frame.gain.max() < 20
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        [MARKED],
+        ["--encoder", "elmo", "encoder.contextual.tune=full", "encoder.tune_lr=1e-5"],
+    ],
+)
+def test_compare_takes_a_tuned_encoder_by_its_options_or_by_its_name(ledger, capsys, named):
+    assert main(["compare", "elmo", *named, "--ledger", str(ledger)]) == 0
+    assert f"test scores of elmo minus {MARKED}" in capsys.readouterr().out
+
+
+def test_compare_names_a_tuned_encoder_as_it_takes_it(ledger, capsys):
+    other = ["--encoder", "elmo", "encoder.contextual.tune=full"]  # at the usual rate, of which there are no runs
+    assert main(["compare", "elmo", *other, "--ledger", str(ledger)]) == 2
+    assert f"'{MARKED}'" in capsys.readouterr().err
+    assert main(["compare", "elmo", *other, "encoder.tune_lr=fast", "--ledger", str(ledger)]) == 2
+    assert "encoder.tune_lr=fast: give a number" in capsys.readouterr().err
+
+
+def test_minutes_of_two_processors_are_not_divided(tmp_path):
+    fill(tmp_path, "ner", "glove elmo", 2)
+    fill(tmp_path, "ner", "elmo", 2, lift=0.1, settings=FULL)
+    for record in read_all(tmp_path).records:
+        if "encoder.contextual.tune" in record.spec.settings:
+            environment = record.environment.model_copy(update={"cpu": "Another"})
+            rewrite_record(RunPaths.of(tmp_path, record), record.model_copy(update={"environment": environment}))
+    [drawn] = figures_in(tmp_path, "tuned")
+    assert "times as long" not in drawn.message and "on another processor" in drawn.message
+    [table] = tables_in(tmp_path, "tuned")
+    assert re.search(r"On Another: elmo tuned, all of it\. All others on A processor\.$", table.notes[0])

@@ -11,7 +11,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.ledger import learned, read_all
 from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.states import LedgerState
+from elmo_bench.runner.states import LedgerState, encoder_group
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.task_files import floor_of
@@ -63,7 +63,7 @@ def test_a_sweep_makes_each_floor_once_and_first():
 
 def test_a_floor_that_is_missing_makes_no_estimate_of_minutes(tmp_path):
     states = LedgerState(tmp_path).states(floors_of(*PAIRS, "encoder=glove"))
-    assert LedgerState(tmp_path).seconds_left(states, {("a", "pairs", "tfidf"): 60.0}) == (0.0, 0)
+    assert LedgerState(tmp_path).seconds_left(states, {encoder_group("a", "pairs", "tfidf"): 60.0}) == (0.0, 0)
 
 
 def run(ledger, capsys, *options):

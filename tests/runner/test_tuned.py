@@ -14,6 +14,7 @@ from elmo_bench.encoders import tuned_memory
 from elmo_bench.encoders.tuning import Texts
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner.prepare import prepare
+from elmo_bench.runner.refit import refit
 from elmo_bench.runner.train import build, train
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.training import module
@@ -190,6 +191,22 @@ def test_coreference_tunes_on_the_sentences_of_a_document_that_it_reads(tmp_path
     assert all(parameter.grad is not None for parameter in head.embedder.tuned.parameters())
 
 
+def test_a_refit_starts_from_the_encoder_as_it_was(tmp_path):
+    """The same head and encoder result whether or not the run was trained before."""
+    described_run = described(*small(f"{TUNE}=full", FAST, encoder="elmo"))
+    numbers = []
+    for folder in ("trained", "fresh"):
+        prepared = prepare(*described_run)
+        with quiet():
+            if folder == "trained":
+                train(prepared, tmp_path / folder)
+            module_ = refit(prepared, 1, tmp_path / folder).trained.module
+        numbers.append(module_.head.state_dict())
+    ours, theirs = numbers
+    assert any(name.startswith(PART) for name in ours)
+    assert all(torch.equal(values, theirs[name]) for name, values in ours.items())
+
+
 def test_none_is_no_setting():
     usual, asked = (described(*small(*options))[0] for options in ((), (f"{TUNE}=none",)))
     assert usual == asked
@@ -211,9 +228,11 @@ def test_a_rate_is_part_of_a_tuned_run_alone():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["encoder=glove"], "encoder=glove cannot be tuned"),
-        (["encoder=none"], "encoder=none cannot be tuned"),
-        (["encoder=elmo_bert_mini"], "encoder=elmo_bert_mini cannot be tuned"),
+        (["encoder=glove"], "no option of this encoder, which cannot be tuned"),
+        (["encoder=none"], "no option of this encoder, which cannot be tuned"),
+        (["encoder=elmo_bert_mini"], "no option of this encoder, which cannot be tuned"),
+        (["encoder=precomputed", "encoder.name=a.hdf5"], "no option of this encoder, which cannot be tuned"),
+        (["encoder=elmo_word"], "encoder=elmo_word with mix=first reads the lowest layer alone"),
         (["encoder=elmo", "task=wsd"], "the head of task=wsd learns without gradients"),
         (["encoder=elmo", "encoder.tune_lr=0"], "encoder.tune_lr=0: give a number above 0"),
     ],
@@ -227,6 +246,8 @@ def test_another_way_ends_in_a_line(tmp_path, refused):
     assert "give one of: none, lora, full" in refused("run", f"{TUNE}=half", f"ledger={tmp_path}")
     line = refused("run", "encoder=elmo_bert_mini", f"+{TUNE}=full", f"ledger={tmp_path}")
     assert "is a stack, which cannot be tuned" in line
+    for part in ("+encoder.contextual.parts.x=elmo", "encoder.contextual.parts.elmo=null"):
+        assert "not the options of one encoder" in refused("run", "encoder=elmo_bert_mini", part, f"ledger={tmp_path}")
     assert "ELMo has no attention" in refused("run", *small(f"{TUNE}=lora", f"ledger={tmp_path}"))
 
 

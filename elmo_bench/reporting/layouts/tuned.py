@@ -17,6 +17,7 @@ from elmo_bench.reporting.formats import (
     words,
 )
 from elmo_bench.reporting.layouts.variants import pairs, select
+from elmo_bench.reporting.published import of_processors
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.tables import Table, make_table, present, table, with_gains
 from elmo_bench.spec.experiments import Experiment
@@ -52,7 +53,8 @@ def tuned(
         ]
         title = f"{experiment.caption}: {first.heading}, suite {first.suite}"
         stem = f"{first.stem}-{experiment.name}"
-        notes = [NOTE, *_at_the_end_of_the_tried(rows)]
+        made_on = zip(rows["line"], rows.processors, strict=True)
+        notes = [f"{NOTE} {of_processors(made_on)}", *_at_the_end_of_the_tried(rows)]
         tables.append(make_table(stem, title, rows, formats, notes=notes))
     return tables
 
@@ -129,7 +131,7 @@ def _against_minutes(
 
 def _message(lines: list[dict[str, Any]]) -> str:
     """What the best tuned encoder gains over itself frozen, and how much longer it
-    takes.
+    takes on the same processor.
     """
     of_tuned = [line for line in lines if _is_tuned(line)]
     best = max(of_tuned, key=lambda line: line["test_mean"])
@@ -137,11 +139,17 @@ def _message(lines: list[dict[str, Any]]) -> str:
     frozen = [line for line in lines if line["hash"] == best["reference"]]
     if gain is None or not frozen:
         return "test scores of frozen and tuned encoders"
-    times = best["work_minutes"] / frozen[0]["work_minutes"]
     side = "below" if round(gain, 1) < 0 else "above"
-    return (
+    message = (
         f"{best['line']}, is {abs(gain):.1f} points {side} frozen "
-        f"({best['conclusion']}) and takes {times:.1f} times as long"
+        f"({best['conclusion']})"
+    )
+    if best["processors"] == frozen[0]["processors"]:
+        times = best["work_minutes"] / frozen[0]["work_minutes"]
+        return f"{message} and takes {times:.1f} times as long"
+    return (
+        f"{message}; it takes {best['work_minutes']:.0f} core-minutes, frozen "
+        f"{frozen[0]['work_minutes']:.0f} on another processor"
     )
 
 
