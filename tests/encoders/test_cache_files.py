@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders import layer_files
+from elmo_bench.encoders import cache, layer_files
 from elmo_bench.encoders.cache import LayerStore
 from tests.encoders.test_cache import batch_of
 from tests.word_encoder import WordEncoder, sentences
@@ -79,7 +79,7 @@ def test_a_file_that_the_system_refuses_is_not_removed(filled, monkeypatch, caps
         raise FileNotFoundError(f"No such file or directory: {path}")  # what safetensors says of a lack of permission
 
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "safe_open", refuse)
+        patch.setattr(layer_files, "safe_open", refuse)
         assert all(layer_files.read_layers(path, {}) == {} for path in names)
     assert capsys.readouterr().err.count("cannot be read: its layers are computed again") == len(names)
     assert {path: path.stat().st_ino for path in shards(filled)} == names
