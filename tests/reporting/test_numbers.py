@@ -10,8 +10,11 @@ import pytest
 import yaml
 
 from elmo_bench.__main__ import main
+from elmo_bench.reporting.published import published
 from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import suite_tasks, task_yaml
+from elmo_bench.spec.describe import label_of
 from tests.runs import DATA, ROOT, described
 
 SUITES = ("open", "paper")
@@ -63,6 +66,21 @@ def test_the_quickstart_counts_the_pairs_of_inference():
     ours, theirs = (int(re.search(rf"^\| {suite} .*\| ([\d,]+) /", card, re.M)[1].replace(",", "")) for suite in SUITES)
     for name in ("docs/quickstart.md", "tasks/snli/README.md", "conf/task/snli.yaml"):
         assert f"{100 * ours / theirs:.1f} % as many" in page(name), name
+
+
+def test_the_project_of_a_student_takes_the_minutes_of_the_published_runs():
+    minutes = {(row.task, row.encoder, row.label): row.minutes for row in published().values()}
+    taken = {}
+    text = page("docs/experiments.md")
+    lines = re.findall(r"`elmo-bench sweep (experiment=.*)` \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    assert len(lines) == 3
+    for command, count, total in lines:
+        runs = plan(command.split()).runs
+        own = {(run.spec.key, run.seed): minutes["ner", run.spec.encoder, label_of(run.spec)] for run in runs}
+        assert (len(runs), round(sum(own.values()))) == (int(count), int(total)), command
+        taken |= own
+    assert f"Six runs are in two of them and are made once, so all three take {sum(taken.values()):.0f}\nminutes" in text
+    assert len(taken) == sum(int(count) for _, count, _ in lines) - 6
 
 
 def test_cards_count_the_cases_that_official_scorers_scored():
