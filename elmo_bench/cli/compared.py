@@ -22,10 +22,13 @@ from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, USUAL_RATES, tuned_
 def label_of(name: str, changes: Sequence[str]) -> str:
     """The name in tables of an encoder with these changes, each `key=value`.
 
-    Raises UserError for a learning rate that is no number.
+    Raises UserError for an unknown way of tuning, and a rate that is no number.
     """
     given = dict(change.split("=", 1) for change in changes)
     way = given.pop(TUNE, FROZEN)
+    if way not in (FROZEN, *USUAL_RATES):
+        ways = ", ".join([FROZEN, *USUAL_RATES])
+        raise UserError(f"{TUNE}={way}: give one of: {ways}")
     if way in USUAL_RATES:
         rate = given.pop(TUNED_RATE, str(USUAL_RATES[way]))
         try:

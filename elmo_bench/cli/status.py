@@ -150,7 +150,7 @@ def time_left(
 
 
 def _published_seconds(runs: Sequence[RunState]) -> dict[Group, float]:
-    """Of the published default runs, by `encoder_group`.
+    """Of the published default runs, by `encoder_group`; tuned ones are not among them.
 
     An encoder of these runs that is not published has those of ELMo.
     """

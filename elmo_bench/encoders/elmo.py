@@ -67,7 +67,8 @@ class TunedElmo(ElmoEncoder):
     """ELMo whose biLM is trained, all of it.
 
     Every sentence starts from zero states and `<S>`, as with the frozen one. The biLM
-    has no dropout: its options name none.
+    has no dropout: its options name none. `tuned` and `encode` read with the current
+    weights; no other method of `ElmoEncoder` is for a tuned one.
     """
 
     def __init__(self, *, weights: str, options: str | None, device: str):
@@ -84,7 +85,7 @@ class TunedElmo(ElmoEncoder):
     def encode(
         self, sentences: Sequence[Sequence[str]], *, markers: bool = False
     ) -> list[Tensor]:
-        """As `ElmoEncoder.encode`, of the numbers as they are now."""
+        """As `ElmoEncoder.encode`, with the current weights."""
         self._forget()
         return super().encode(sentences, markers=markers)
 

@@ -15,7 +15,7 @@ from elmo_bench.base.progress import console
 from elmo_bench.spec.budget import epochs_of, steps_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR, task_yaml
-from elmo_bench.spec.tuning import texts_read
+from elmo_bench.spec.tuning import tokens_read
 
 # Tokens a second that an encoder reads: results/costs. An `hf` model has MiniLM's
 # rate; a larger model is slower.
@@ -100,9 +100,15 @@ def seconds_of(spec: RunSpec, amounts: Amounts) -> float | None:
     of_dev = batches * cost["step"] + amounts.dev_tokens * of_token
     epochs = epochs_of(spec)
     scoring = epochs * of_dev * SCORING
-    tokens = amounts.train_tokens + amounts.dev_tokens + amounts.test_tokens
     encoding = 0.0
     for options in encoders:
-        rate = RATES.get(str(options["kind"]), RATES["hf"])
-        encoding += texts_read(options, epochs) * tokens / rate
+        tokens = tokens_read(
+            options,
+            train=amounts.train_tokens,
+            dev=amounts.dev_tokens,
+            test=amounts.test_tokens,
+            passes=read,
+            epochs=epochs,
+        )
+        encoding += tokens / RATES.get(str(options["kind"]), RATES["hf"])
     return START + (training + scoring) / 1000 + encoding

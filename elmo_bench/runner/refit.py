@@ -15,6 +15,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.machine import subnormals_as_zeros
 from elmo_bench.base.progress import Clock, console
+from elmo_bench.encoders.tuning import tuned_part
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared, load_frozen
 from elmo_bench.runner.train import Trained, build, fill, make_trainer
@@ -63,9 +64,11 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
     """
     clock = Clock().start()
     examples = [*prepared.splits["train"], *prepared.splits["dev"]]
-    # Loaded anew, since the first training may have changed the encoder.
-    frozen = load_frozen(prepared.spec, prepared.setup, _words(prepared.splits))
-    both = replace(prepared, splits={"train": examples}, frozen=frozen)
+    both = replace(prepared, splits={"train": examples})
+    if tuned_part(prepared.frozen.encoders) is not None:
+        # The first training has changed the encoder.
+        words = _words(prepared.splits)
+        both = replace(both, frozen=load_frozen(prepared.spec, prepared.setup, words))
     console.print(
         f"{prepared.title}: refit on train and dev, {len(examples):,} examples, for "
         f"{epochs} epochs",

@@ -140,7 +140,8 @@ class LedgerState:
         """(what the runs that are not done will take one after the other; how many of
         them have no estimate).
 
-        An estimate is the mean over other seeds of the run, else over runs of its task
+        An estimate is the mean over other seeds of the run, else over runs that tune
+        the encoder in the same way, or keep it frozen as this one does: of its task
         and encoder on as much of the training data, else by the `sizes` of its data,
         else as before on any amount of data, else over runs of its task on as much of
         the data, else over all runs of its task, else what the published run took, if

@@ -15,6 +15,7 @@ FROZEN = "none"  # the value of TUNE for an encoder that is not trained
 TRIED_RATES = {"lora": (1e-4, 3e-4, 1e-3), "full": (1e-5, 3e-5, 1e-4)}
 # Of a tuned encoder, where the user gives none: the middle one.
 USUAL_RATES = {way: rates[1] for way, rates in TRIED_RATES.items()}
+BACKWARD = 3  # times as long as reading takes reading with gradients
 
 
 def tuned_name(encoder: str, settings: Mapping[str, Any]) -> str:
@@ -50,7 +51,7 @@ def check_tuning(config: DictConfig, encoders: Iterable[Mapping[str, Any]]) -> N
         raise UserError(
             f"{option}: encoder={name} with mix=first reads the lowest layer alone, "
             "and the layers above it would be trained for nothing. Choose tune=none, "
-            "or another mix."
+            "or an encoder and mix that read all layers."
         )
     if config.task.get("report", {}).get("deterministic"):
         raise UserError(
@@ -69,10 +70,21 @@ def check_frozen(options: Sequence[str], command: str) -> None:
             )
 
 
-def texts_read(options: Mapping[str, Any], epochs: int) -> int:
-    """How often a run reads its texts with an encoder of these options.
+def tokens_read(
+    options: Mapping[str, Any],
+    *,
+    train: int,
+    dev: int,
+    test: int,
+    passes: float,
+    epochs: int,
+) -> float:
+    """As many tokens as an encoder of these options reads in a run.
 
-    A frozen encoder reads once. A tuned one reads in every epoch; with the backward
-    pass that takes three times as long.
+    A frozen encoder reads each text once. A tuned one reads the training texts so many
+    times (`passes`), which with the backward pass takes three times as long, and dev
+    after each of the epochs.
     """
-    return 1 if options.get("tune") in (None, FROZEN) else 3 * epochs
+    if options.get("tune") in (None, FROZEN):
+        return train + dev + test
+    return BACKWARD * passes * train + epochs * dev + test

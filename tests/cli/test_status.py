@@ -61,6 +61,15 @@ def test_a_run_on_all_of_the_data_is_not_estimated_from_one_on_a_fraction(status
     assert "4 runs: 4 missing; about 4 min left, one after the other" in said
 
 
+def test_a_tuned_run_is_estimated_from_tuned_ones_alone(status, ledger):
+    tuned = ("encoder=elmo", "encoder.contextual.tune=full")
+    put(ledger, "encoder=elmo", seconds=60.0)
+    assert "; no comparable run to estimate the time" in status(sweep=[*tuned, "seed=0"])[1]
+    put(ledger, *tuned, "encoder.tune_lr=0.1", seconds=6000.0)
+    assert "; about 1 h 40 min left" in status(sweep=[*tuned, "seed=0"])[1]
+    assert "; about 1 min left" in status(sweep=["encoder=elmo", "seed=1"])[1]
+
+
 def test_every_state_is_counted_and_the_time_left_told(status, ledger):
     """none: 80 s done, and of an older version; glove: one missing, one running. glove's time is the task's: 60 s."""
     put(ledger, "encoder=none", seconds=80.0, dev=[5.0, 5.0, 5.0])

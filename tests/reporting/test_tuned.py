@@ -177,6 +177,8 @@ def test_compare_names_a_tuned_encoder_as_it_takes_it(ledger, capsys):
     assert f"'{MARKED}'" in capsys.readouterr().err
     assert main(["compare", "elmo", *other, "encoder.tune_lr=fast", "--ledger", str(ledger)]) == 2
     assert "encoder.tune_lr=fast: give a number" in capsys.readouterr().err
+    assert main(["compare", "glove", *other[:-1], "encoder.contextual.tune=ful", "--ledger", str(ledger)]) == 2
+    assert "encoder.contextual.tune=ful: give one of: none, lora, full" in capsys.readouterr().err
 
 
 def test_minutes_of_two_processors_are_not_divided(tmp_path):
@@ -187,6 +189,6 @@ def test_minutes_of_two_processors_are_not_divided(tmp_path):
             environment = record.environment.model_copy(update={"cpu": "Another"})
             rewrite_record(RunPaths.of(tmp_path, record), record.model_copy(update={"environment": environment}))
     [drawn] = figures_in(tmp_path, "tuned")
-    assert "times as long" not in drawn.message and "on another processor" in drawn.message
+    assert "times as long" not in drawn.message and "on other processors" in drawn.message
     [table] = tables_in(tmp_path, "tuned")
     assert re.search(r"On Another: elmo tuned, all of it\. All others on A processor\.$", table.notes[0])

@@ -131,7 +131,7 @@ def _against_minutes(
 
 def _message(lines: list[dict[str, Any]]) -> str:
     """What the best tuned encoder gains over itself frozen, and how much longer it
-    takes on the same processor.
+    takes, if all seeds of both were made on one kind of processor.
     """
     of_tuned = [line for line in lines if _is_tuned(line)]
     best = max(of_tuned, key=lambda line: line["test_mean"])
@@ -144,12 +144,12 @@ def _message(lines: list[dict[str, Any]]) -> str:
         f"{best['line']}, is {abs(gain):.1f} points {side} frozen "
         f"({best['conclusion']})"
     )
-    if best["processors"] == frozen[0]["processors"]:
+    if len({*best["processors"], *frozen[0]["processors"]}) == 1:
         times = best["work_minutes"] / frozen[0]["work_minutes"]
         return f"{message} and takes {times:.1f} times as long"
     return (
         f"{message}; it takes {best['work_minutes']:.0f} core-minutes, frozen "
-        f"{frozen[0]['work_minutes']:.0f} on another processor"
+        f"{frozen[0]['work_minutes']:.0f} on other processors"
     )
 
 
