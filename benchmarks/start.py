@@ -1,11 +1,11 @@
 """How soon a run says something, and what it takes besides its own work.
 
-    python benchmarks/start.py                 # --rounds 5 --runs 16
+    python benchmarks/start.py                 # --rounds 5 --runs 9
 
 A run on 120 short texts of two labels, one epoch with GloVe's vectors, on one thread: seconds of wall time until its
 first line, and processor seconds of the whole command; the same for a run that is finished already. Medians and ranges
-of the rounds, each in a ledger of its own. Then a sweep of that run with so many seeds: processor seconds of the whole
-command less those that the records count, for each run.
+of the rounds, each in a ledger of its own. Then sweeps of one run and of so many seeds, one run at a time: by how many seconds of wall
+time each run more makes the command longer, less the seconds that its record counts.
 """
 
 import argparse
@@ -33,14 +33,15 @@ class Spent(NamedTuple):
     """Seconds of one command."""
 
     first_line: float  # of wall time, until it prints something
-    processor: float  # of it and its children
+    processor: float  # of it and the children that it waited for: of no run of a sweep
+    whole: float  # of wall time, until it ends
 
 
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="How soon a run says something.")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--runs", type=int, default=16, help="seeds of the sweep")
+    parser.add_argument("--runs", type=int, default=9, help="seeds of the sweep")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "texts.csv"
@@ -55,9 +56,9 @@ def main() -> int:
     print("| command | first line, s | processor, s |")
     print("|---|---:|---:|")
     for name, rounds in (("a new run", new), ("the same, finished", finished)):
-        first_line, processor = map(shown, zip(*rounds, strict=True))
+        first_line, processor, _ = map(shown, zip(*rounds, strict=True))
         print(f"| {name} | {first_line} | {processor} |")
-    print(f"| a sweep of {options.runs}, for each run besides its own work | | {besides:.2f} |")
+    print(f"\nEach run more of a sweep takes {besides:.1f} s of wall time besides its own.")
     return 0
 
 
@@ -93,7 +94,7 @@ def spent(command: Sequence[str]) -> Spent:
         process.stdout.read()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Spent(first_line, of_children() - before)
+    return Spent(first_line, of_children() - before, time.perf_counter() - started)
 
 
 def of_children() -> float:
@@ -102,13 +103,15 @@ def of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def besides_its_runs(data: Path, ledger: Path, count: int) -> float:
-    """Processor seconds of a sweep beyond those that its records count, for each run."""
-    seeds = ",".join(map(str, range(count)))
-    whole = spent(["sweep", *run_options(data, ledger), f"seed={seeds}"]).processor
-    records = read_all(ledger).records
-    counted = sum(record.cost.cpu_seconds for record in records)
-    return (whole - counted) / count
+def besides_its_runs(data: Path, folder: Path, count: int) -> float:
+    """Seconds by which each run more makes a sweep longer, less those that its record counts."""
+    besides = []
+    for runs in (1, count):
+        ledger = folder / str(runs)
+        seeds = ",".join(map(str, range(runs)))
+        whole = spent(["sweep", *run_options(data, ledger), "launcher.jobs=1", f"seed={seeds}"]).whole
+        besides.append(whole - sum(record.cost.seconds for record in read_all(ledger).records))
+    return (besides[1] - besides[0]) / (count - 1)
 
 
 def shown(seconds: Sequence[float]) -> str:

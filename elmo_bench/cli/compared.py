@@ -22,7 +22,7 @@ from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, USUAL_RATES, tuned_
 def label_of(name: str, changes: Sequence[str]) -> str:
     """The name in tables of an encoder with these changes, each `key=value`.
 
-    Raises UserError for an unknown way of tuning, and a rate that is no number.
+    Raises UserError for an unknown way of tuning, and a rate that is not a number.
     """
     given = dict(change.split("=", 1) for change in changes)
     way = given.pop(TUNE, FROZEN)

@@ -30,7 +30,7 @@ STATES = ("done", "running", "missing")
 Task = tuple[str, str]  # suite and task
 Group = tuple[str, ...]  # of runs that may be compared
 _ALIKE = 1  # the last of `_groups` that is a better estimate than sizes are
-_OF_ENCODER = 2  # of these
+_OF_ENCODER = 2  # the one of `_groups` that `encoder_group` gives
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 All others name the command and the commit that measured them, or their source.
 """
 
+import csv
 import json
 import re
 
@@ -82,6 +83,14 @@ def test_the_project_of_a_student_takes_the_minutes_of_the_published_runs():
     both = f"Six runs are in two of them and are made once, so all three take {sum(taken.values()):.0f}\nminutes"
     assert both in text
     assert len(taken) == sum(int(count) for _, count, _ in lines) - 6
+
+
+def test_the_page_on_tuning_says_what_the_table_says():
+    with (ROOT / "results/tables/open-ner-tuned.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["encoder"]: row for row in csv.DictReader(file)}
+    for tuned, frozen in (("elmo tuned, all of it", "elmo frozen"), ("minilm tuned, LoRA", "minilm frozen")):
+        assert rows[tuned]["verdict"].startswith("tie") and len(rows[tuned]["seeds"].split(",")) == 3
+        assert float(rows[tuned]["minutes a run"]) > 10 * float(rows[frozen]["minutes a run"])
 
 
 def test_cards_count_the_cases_that_official_scorers_scored():
