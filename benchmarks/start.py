@@ -4,8 +4,8 @@
 
 A run on 120 short texts of two labels, one epoch with GloVe's vectors, on one thread: seconds of wall time until its
 first line, and processor seconds of the whole command; the same for a run that is finished already. Medians and ranges
-of the rounds, each in a ledger of its own. Then sweeps of one run and of so many seeds, one run at a time: by how many seconds of wall
-time each run more makes the command longer, less the seconds that its record counts.
+of the rounds, each in a ledger of its own. Then sweeps of one run and of so many seeds, one run at a time: by how many
+seconds of wall time each run more makes the command longer, less the seconds that its record counts.
 """
 
 import argparse
