@@ -1,10 +1,10 @@
 """How soon a run says something, and what it takes besides its own work.
 
-    python benchmarks/start.py                 # --rounds 5 --runs 9
+    python benchmarks/start.py                 # --rounds 5 --runs 9 --encoder glove
 
-A run on 120 short texts of two labels, one epoch with GloVe's vectors, on one thread: seconds of wall time until its
-first line, and processor seconds of the whole command; the same for a run that is finished already. Medians and ranges
-of the rounds, each in a ledger of its own. Then sweeps of one run and of so many seeds, one run at a time: by how many
+A run on 120 short texts of two labels, one epoch, on one thread: seconds of wall time until its first line, and
+processor seconds of the whole command; the same for a run that is finished already. Medians and ranges of the rounds,
+each in a ledger of its own. Then sweeps of one run and of so many seeds, one run at a time: by how many
 seconds of wall time each run more makes the command longer, less the seconds that its record counts.
 """
 
@@ -42,6 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How soon a run says something.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=9, help="seeds of the sweep")
+    parser.add_argument("--encoder", default="glove")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "texts.csv"
@@ -49,10 +50,10 @@ def main() -> int:
         time.sleep(SETTLED)  # the file is too new before, and a run would read it again
         new, finished = [], []
         for number in range(options.rounds):
-            command = ["run", *run_options(data, Path(folder) / f"round{number}"), "seed=0"]
+            command = ["run", *run_options(data, Path(folder) / f"round{number}", options.encoder), "seed=0"]
             new.append(spent(command))
             finished.append(spent(command))
-        besides = besides_its_runs(data, Path(folder) / "sweep", options.runs)
+        besides = besides_its_runs(options.runs, data, Path(folder) / "sweep", options.encoder)
     print("| command | first line, s | processor, s |")
     print("|---|---:|---:|")
     for name, rounds in (("a new run", new), ("the same, finished", finished)):
@@ -72,10 +73,10 @@ def texts() -> str:
     return "\n".join(lines) + "\n"
 
 
-def run_options(data: Path, ledger: Path) -> list[str]:
+def run_options(data: Path, ledger: Path, encoder: str) -> list[str]:
     """The options of a run but for its seed."""
     return [
-        *("task=classification", f"data.file={data}", "encoder=glove"),
+        *("task=classification", f"data.file={data}", f"encoder={encoder}"),
         *("task.training.epochs=1", "trainer.threads=1", "logger=none", f"ledger={ledger}"),
     ]
 
@@ -103,13 +104,13 @@ def of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def besides_its_runs(data: Path, folder: Path, count: int) -> float:
+def besides_its_runs(count: int, data: Path, folder: Path, encoder: str) -> float:
     """Seconds by which each run more makes a sweep longer, less those that its record counts."""
     besides = []
     for runs in (1, count):
         ledger = folder / str(runs)
         seeds = ",".join(map(str, range(runs)))
-        whole = spent(["sweep", *run_options(data, ledger), "launcher.jobs=1", f"seed={seeds}"]).whole
+        whole = spent(["sweep", *run_options(data, ledger, encoder), "launcher.jobs=1", f"seed={seeds}"]).whole
         besides.append(whole - sum(record.cost.seconds for record in read_all(ledger).records))
     return (besides[1] - besides[0]) / (count - 1)
 

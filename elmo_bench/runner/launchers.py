@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
@@ -34,6 +35,12 @@ PRELOAD = [
     "elmo_bench.runner.evaluate",
     "elmo_bench.runner.predict",
     "h5py",
+]
+# Of Hugging Face's encoders, where a sweep has one.
+TRANSFORMERS = [
+    "transformers.modeling_utils",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
 ]
 TORCHS = 0.9  # of a run's share of a GPU's memory; the driver takes the rest
 PATIENCE = 10.0  # seconds for a child to end after a signal
@@ -85,6 +92,7 @@ def _local(
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = (visible or ",".join(map(str, range(gpus())))).split(",")
+    server = _fork_server(jobs)
     share = 1 / math.ceil(options["jobs"] / len(names))
     waiting = deque(jobs)
     running = dict[BaseProcess, tuple[Job, str]]()
@@ -94,7 +102,7 @@ def _local(
                 job = waiting.popleft()
                 taken = [gpu for _, gpu in running.values()]
                 gpu = min(names, key=taken.count)
-                running[_start(job, command, gpu, share)] = job, gpu
+                running[_start(server, job, command, gpu, share)] = job, gpu
             # Not longer, since memory may become free.
             wait([child.sentinel for child in running], timeout=POLL)
             for child in [*running]:
@@ -125,7 +133,30 @@ def _fits(job: Job, running: Mapping[BaseProcess, tuple[Job, str]]) -> bool:
     return available_memory() - growth >= job.memory
 
 
-def _start(job: Job, command: Command, gpu: str, share: float) -> BaseProcess:
+def _fork_server(jobs: Sequence[Job]) -> ForkServerContext:
+    """What forks the children; it does their imports before the first one starts."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(_imported(jobs))
+    return server
+
+
+def _imported(jobs: Sequence[Job]) -> list[str]:
+    """The modules that these jobs need and that take long to import."""
+    modules = [*PRELOAD]
+    if any(job.run.setup.data.get("tokenizer") == "treebank" for job in jobs):
+        modules.append("nltk.tokenize")
+    kinds = set[Any]()
+    for job in jobs:
+        for options in job.run.setup.encoders.values():
+            kinds.add(options.get("kind"))
+    if "hf" in kinds:
+        modules += TRANSFORMERS
+    return modules
+
+
+def _start(
+    server: ForkServerContext, job: Job, command: Command, gpu: str, share: float
+) -> BaseProcess:
     """In the process group of this one: Ctrl-C in a terminal reaches it too.
 
     The fork server does its imports before it gets our `sys.path`, and would find
@@ -135,11 +166,9 @@ def _start(job: Job, command: Command, gpu: str, share: float) -> BaseProcess:
     environment = dict(os.environ) | imports() | {"OMP_NUM_THREADS": "1"}
     if gpu:
         environment["CUDA_VISIBLE_DEVICES"] = gpu
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
     arguments = job.arguments(threads=1)
     of_child = command, arguments, str(job.log), share, environment
-    child = context.Process(target=_child, args=of_child)
+    child = server.Process(target=_child, args=of_child)
     with _environment(environment), _without_script():
         child.start()
     return child

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from elmo_bench.__main__ import entry, main
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli.sweep import _records
 from elmo_bench.ledger import Spec, read_holders, run_lock
+from elmo_bench.runner import launchers
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import RunState
@@ -55,6 +57,21 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake_children, monkeyp
         assert Path(log).read_text().startswith(f"seed {seed}\n")
     said = [path.read_text().splitlines()[1] for path in fake_children.parent.rglob("*.log")]
     assert {*said} == {"0.5 of gpu 3", "0.5 of gpu 5"}
+
+
+IMPORTED = {
+    (): [],
+    ("task=classification", "data.file=x.csv"): ["nltk.tokenize"],
+    ("task=classification", "data.file=x.csv", "task.data.tokenizer=spaces"): [],
+    ("encoder=bert_mini",): launchers.TRANSFORMERS,
+    ("encoder=elmo_bert_mini", "task=pairs", "data.file=x.csv"): ["nltk.tokenize", *launchers.TRANSFORMERS],
+}
+
+
+@pytest.mark.parametrize("chosen", IMPORTED)
+def test_what_takes_long_to_import_is_imported_once_for_all_runs_that_need_it(chosen, tmp_path):
+    jobs = [SimpleNamespace(run=run) for run in plan([*chosen, f"ledger={tmp_path}"]).runs]
+    assert launchers._imported(jobs) == [*launchers.PRELOAD, *IMPORTED[chosen]]
 
 
 @pytest.mark.slow
