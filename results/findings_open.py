@@ -74,8 +74,11 @@ def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     words = _gains(tables, "elmo_word")
     of_words = words.loc[["squad", "coref"]]
     assert (of_words.verdict == "ahead").all()
-    # Most on question answering: the intervals of the two parts do not overlap.
-    assert words.family_low["squad"] > rest.family_high["squad"]
+    # Most on question answering, also if items were clustered by article
+    # (docs/limits.md), which makes both errors up to 23 % larger.
+    part, other = words.loc["squad"], rest.loc["squad"]
+    wider = 1.23 * (part.se + other.se)  # of their difference, at most
+    assert part.gain - other.gain > 1.96 * wider
     assert (of_words.gain > 0.5 * whole.gain[["squad", "coref"]]).all()
     assert (rest.verdict[FOUR] == "ahead").all()
     assert rest.verdict["sst5"] == "ahead"
@@ -102,15 +105,17 @@ def _context_alone(tables: Tables) -> str:
         task_title(task).lower() for task in context[context.verdict == "tie"].index
     ]
     clauses = []
+    of_six = {2: "two", 3: "three", 4: "four", 5: "five"}.get(len(context))
     if shown:
         clauses.append(f"adds {_listed(shown)}")
     if ties:
         clauses.append(f"is not shown to add any on {_listed(ties)}")
     if not clauses:
         return ""
+    so_far = f" (runs of {of_six} tasks)" if of_six else ""
     return (
         "Context alone, over ELMo's layers that read one word at a time, "
-        f"{', and '.join(clauses)}."
+        f"{', and '.join(clauses)}{so_far}."
     )
 
 
@@ -168,3 +173,21 @@ def layers_and_place(tables: Tables) -> dict[str, str]:
         "largest": f"{largest:.1f}",
         "detectable": f"{detectable:.1f}",
     }
+
+
+def frozen_or_tuned(tables: Tables) -> dict[str, str]:
+    rows = tables["ner-tuned"]
+    rows = rows.set_index(rows.variant.map(lambda variant: variant.key))
+    tuned = rows.loc[["minilm_lora", "minilm_full", "elmo_full"]]
+    frozen = rows.loc[["minilm", "elmo"]]
+    assert (tuned.verdict == "tie").all()
+    assert tuned.work_minutes.min() > 10 * frozen.work_minutes.max()
+    numbers = {
+        "least": f"{tuned.work_minutes.min():.0f}",
+        "most": f"{tuned.work_minutes.max():.0f}",
+        "frozen": f"{frozen.work_minutes.max():.0f}",
+        "detectable": f"{tuned.family_detectable.max():.1f}",
+    }
+    for name, row in tuned.iterrows():
+        numbers[str(name)] = linked(signed(row.gain, 1), row.anchor)
+    return numbers

@@ -20,7 +20,7 @@ from elmo_bench.ledger import check_exists, read_all
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.formats import SEEN, gain_formats, shown_conclusion, words
+from elmo_bench.reporting.formats import gain_formats, words
 from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
     DAGGER,
@@ -32,7 +32,7 @@ from elmo_bench.reporting.names import (
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.primary import table1_verdicts
 from elmo_bench.reporting.remarks import left_out, remarks
-from elmo_bench.reporting.rows import lines_of, rows_of, with_texts_of_python
+from elmo_bench.reporting.rows import rows_of, with_texts_of_python
 from elmo_bench.reporting.serving import (
     SERVING,
     serving,
@@ -246,10 +246,6 @@ def _line_of_two(
 
 def _notes_of_tests(comparisons: pd.DataFrame) -> list[str]:
     notes = []
-    for line in lines_of(comparisons):
-        if shown_conclusion(line) != line["conclusion"]:
-            notes.append(SEEN)
-            break
     tests = int(comparisons.p.notna().sum())
     if tests:
         which = "the test" if tests == 1 else f"the {tests} tests"
@@ -297,7 +293,7 @@ def _print_notes(
     own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
     notes += power([difference for difference in differences if difference is not None])
-    notes += compared.answers(chosen[chosen.hash.isin(own_data)], comparisons, frame)
+    notes += compared.answers(chosen[chosen.hash.isin(own_data)], frame)
     marks = set(chosen["mark"])
     if DAGGER in marks:
         notes.append(why_dagger(chosen))

@@ -11,7 +11,7 @@ from elmo_bench.reporting.advice import advice
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.names import in_paper_order
-from elmo_bench.reporting.pairs import pairs_of
+from elmo_bench.reporting.pairs import all_pairs
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.settings import QUICK
@@ -101,13 +101,11 @@ def _task_names(table: pd.DataFrame) -> list[str]:
     return names
 
 
-def answers(
-    chosen: pd.DataFrame, comparisons: pd.DataFrame, frame: pd.DataFrame
-) -> list[str]:
+def answers(chosen: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
     """Which system to use on each data set of the user's own.
 
-    A floor that the runs have counts although it was not named: a sweep's answer
-    depends on it, too. comparisons: of the chosen systems. frame: all runs.
+    A floor that the runs have counts although it was not named, and all pairs are
+    tested together: a sweep's answer depends on the same tests. frame: all runs.
     """
     if chosen.empty:
         return []
@@ -118,12 +116,10 @@ def answers(
         is_floor = table.encoder == floor_of(group.task.iloc[0])
         is_named = table.hash.isin(group.hash)
         floor = table[is_floor & ~is_named & (table.basis == basis)]
-        pairs = [(ours, theirs) for ours in group.hash for theirs in floor.hash]
-        tests = comparisons
-        if pairs:
-            tests = pd.concat([comparisons, compare(frame, pairs_of(pairs))])
+        candidates = pd.concat([group, floor])
+        tests = compare(frame, all_pairs(candidates, "run_label"))
         title = f"{group.task_name.iloc[0]}: " if has_several else ""
-        for sentence in advice(pd.concat([group, floor]), tests):
+        for sentence in advice(candidates, tests):
             sentences.append(f"{title}{sentence}")
     return sentences
 

@@ -9,7 +9,6 @@ from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.frame import summary, systems
 from elmo_bench.reporting.names import counted
 from elmo_bench.reporting.published import (
-    DEVIATIONS,
     NEAR,
     Published,
     distance,
@@ -23,8 +22,8 @@ from elmo_bench.reporting.significance import Summary
 HEADER = ["task", "run", "seeds", "yours", "published", "reproduced"]
 RULE = (
     f"A seed is reproduced if it is at most {NEAR:g} points from its published score "
-    "on the same kind of processor; elsewhere, at most "
-    f"{DEVIATIONS} standard deviations from the published mean."
+    "on the same kind of processor; elsewhere, if it is where one more seed would be "
+    "in 95 of 100 repetitions. So of many runs some are not reproduced by chance."
 )
 
 

@@ -13,8 +13,6 @@ from elmo_bench.reporting.tables import Format, Line, present
 from elmo_bench.spec.variants import PaperFigures
 
 REDUCTION = "error reduction"
-FEW_SEEDS = 3
-SEEN = "tie (± x): with so few seeds a difference below x points could not be seen."
 
 
 def with_minus(text: str) -> str:
@@ -182,17 +180,7 @@ def gain_formats(over: str = BASELINE, *, split: str = "test") -> list[Format]:
 def _verdict(line: Line) -> str:
     if present(line.get("gain")) is None:
         return ""
-    return f"{MARKS[line['verdict']]} {shown_conclusion(line)}".strip()
-
-
-def shown_conclusion(line: Line) -> str:
-    """The conclusion; of a tie with few seeds also what could have been seen: half of
-    the interval's width.
-    """
-    few = min(line["n_ours"], line["n_theirs"]) <= FEW_SEEDS
-    if line["verdict"] == "tie" and few:
-        return f"tie (± {(line['high'] - line['low']) / 2:.2f})"
-    return line["conclusion"]
+    return f"{MARKS[line['verdict']]} {line['conclusion']}".strip()
 
 
 def _seeds_of_both(line: Line) -> str:
@@ -222,13 +210,14 @@ def short_gain(line: Line, prefix: str = "") -> str:
     parts = [f"{mean:+.1f}", MARKS[line[f"{prefix}verdict"]]]
     if present(line.get(f"{prefix}family_low")) is not None:
         low, high = line[f"{prefix}family_low"], line[f"{prefix}family_high"]
-        parts.append(f"({_end(low, 'above')} to {_end(high, 'below')})")
+        parts.append(f"({_end(low)} to {_end(high)})")
     return with_minus(" ".join(part for part in parts if part))
 
 
-def _end(bound: float, side: str) -> str:
-    """An end of an interval; one at zero is not in it."""
-    return f"{side} 0" if bound == 0 else f"{bound:.1f}"
+def _end(bound: float) -> str:
+    """An end of an interval; its second decimal shows on which side of zero it is."""
+    rounded = f"{bound:.1f}"
+    return f"{bound:.2f}" if float(rounded) == 0 else rounded
 
 
 def judged(heading: str, *, prefix: str) -> Format:

@@ -6,13 +6,14 @@ Importing this imports no pandas and no torch.
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_bench.base.json import read_json
 from elmo_bench.ledger.record import Environment
 from elmo_bench.reporting.rows import rows_of
-from elmo_bench.reporting.significance import summarise
+from elmo_bench.reporting.significance import LEVEL, summarise, t_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 FILE = Path(__file__).parents[1] / "data" / "published.json"
 SUITE = "open"
 NEAR = 0.5  # points from the score of the same seed on the same kind of processor
-DEVIATIONS = 3  # standard deviations from the mean, elsewhere, or NEAR if they are less
 
 
 class Published(NamedTuple):
@@ -127,7 +127,8 @@ def distance(
     """Of a test score of the same hash; None if no published score is comparable.
 
     On the same kind of processor a seed reproduces its own score, but for the order of
-    sums. Elsewhere, or with another seed, a score is one more draw.
+    sums. Elsewhere, or with another seed, a score is one more draw: it counts within
+    the interval in which such a draw lies in 95 of 100 repetitions.
     """
     of_seed = row.seeds.get(str(seed))
     if of_seed and of_seed["processor"] == processor:
@@ -136,9 +137,14 @@ def distance(
         return Distance(abs(score - test), NEAR, where)
     if row.sd is None:
         return None
-    most = max(NEAR, DEVIATIONS * row.sd)
+    most = max(NEAR, _reach(row.sd, len(row.seeds)))
     where = f"the published mean {row.mean:.2f}; up to {most:.2f} counts"
     return Distance(abs(score - row.mean), most, where)
+
+
+def _reach(sd: float, n: int) -> float:
+    """Half of the width of the interval for one more draw, after n with this sd."""
+    return t_quantile((1 + LEVEL) / 2, n - 1) * sd * sqrt(1 + 1 / n)
 
 
 def verdict(score: float, seed: int, processor: str, row: Published) -> str:

@@ -125,8 +125,7 @@ def _notes(
     notes = []
     if counts := _seed_counts(systems[systems.name.isin(shown)]):
         notes.append(f"Seeds: {counts}.")
-    families = [experiment.family_of(*pair) or "primary" for pair in pairs.values()]
-    notes.extend(_together(comparisons, list(dict.fromkeys(families))))
+    notes.extend(_together(comparisons, experiment, pairs))
     notes.extend(_planned(systems, comparisons, experiment, pairs))
     name, _ = pairs[WHOLE]
     whole = gains_of(systems, comparisons, (name, BASELINE))
@@ -146,15 +145,34 @@ def _notes(
     return notes
 
 
-def _together(comparisons: pd.DataFrame, families: Sequence[str]) -> list[str]:
-    """Over how many tests the intervals hold together, by family."""
+def _together(
+    comparisons: pd.DataFrame,
+    experiment: Experiment,
+    pairs: dict[str, tuple[str, str]],
+) -> list[str]:
+    """Over how many tests the intervals hold together, by family; and of how many
+    planned ones, in a family that is not the primary one (see `_planned`).
+    """
+    families = [experiment.family_of(*pair) or "primary" for pair in pairs.values()]
+    tasks = len(experiment.values("task"))
     counts = []
-    for family in families:
-        if count := _tested(comparisons, family):
+    changing = []
+    for family in dict.fromkeys(families):
+        count = _tested(comparisons, family)
+        if not count:
+            continue
+        planned = families.count(family) * tasks
+        if family != "primary" and count < planned:
+            counts.append(f"{count} of {planned} planned ({family})")
+            changing.append(family)
+        else:
             counts.append(f"{count} ({family})")
     if not counts:
         return []
-    return [f"Tests that are judged together: {', '.join(counts)}."]
+    notes = [f"Tests that are judged together: {', '.join(counts)}."]
+    for family in changing:
+        notes.append(f"A mark of {family} may change when its other tests have runs.")
+    return notes
 
 
 def _tested(comparisons: pd.DataFrame, family: str) -> int:

@@ -69,7 +69,7 @@ def publish(tmp_path, monkeypatch):
 
 
 def row(encoder, mean, hash_="0" * 12, **changes):
-    seeds = {"0": {"test": mean, "dev": 50.0, "processor": "another"}}
+    seeds = {str(seed): {"test": mean, "dev": 50.0, "processor": "another"} for seed in range(3)}
     return Published("open", "ner", encoder, "cpu", hash_, "", "d1", mean, 0.5, 3.0, seeds)._replace(**changes)
 
 
@@ -84,13 +84,13 @@ def test_the_published_row_and_the_gain_and_what_is_next(publish):
     publish(row("elmo", 40.0, record.hash), *others, row("glove", 33.0))
     text = "\n".join(ending(record))
     assert "best epoch on dev: " in text
-    assert "published: test f1 40.00 ± 0.50 over 1 seeds. This run: reproduced: 1.00 from the published mean" in text
-    assert "gain over the published glove, 33.00 ± 0.50 over 1 seeds: +8.00" in text
+    assert "published: test f1 40.00 ± 0.50 over 3 seeds. This run: reproduced: 1.00 from the published mean" in text
+    assert "gain over the published glove, 33.00 ± 0.50 over 3 seeds: +8.00" in text
     assert "elmo-bench sweep task=ner encoder=glove,elmo seed=0,1,2" in text
     assert "6 runs, about 18 minutes" in text
     assert "elmo-bench compare elmo glove " in text
     assert "reproduced" not in "\n".join(ending(record, made=False))
-    assert "not reproduced" in "\n".join(ending(run("encoder=elmo", test=42.0)))
+    assert "not reproduced" in "\n".join(ending(run("encoder=elmo", test=43.0)))
 
 
 def test_a_run_that_changes_an_option_is_compared_with_nothing(publish):

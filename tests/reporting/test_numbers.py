@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from elmo_bench.__main__ import main
+from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.runner.plan import plan
@@ -88,9 +89,16 @@ def test_the_project_of_a_student_takes_the_minutes_of_the_published_runs():
 def test_the_page_on_tuning_says_what_the_table_says():
     with (ROOT / "results/tables/open-ner-tuned.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["encoder"]: row for row in csv.DictReader(file)}
-    for tuned, frozen in (("elmo tuned, all of it", "elmo frozen"), ("minilm tuned, LoRA", "minilm frozen")):
-        assert rows[tuned]["verdict"].startswith("tie") and len(rows[tuned]["seeds"].split(",")) == 3
-        assert float(rows[tuned]["minutes a run"]) > 10 * float(rows[frozen]["minutes a run"])
+    text = page("docs/other-encoders.md").partition("**When to tune.**")[2]
+    tuned = {name: row for name, row in rows.items() if "tuned" in name}
+    assert len(tuned) == 3
+    for name, row in tuned.items():
+        assert row["verdict"].startswith("tie") and len(row["seeds"].split(",")) == 3
+        numbers = [row["gain over the same encoder frozen mean"], row["95 % low"], row["95 % high"]]
+        gain, low, high = (signed(float(number), 1) for number in numbers)
+        assert f"{gain} ({low} to {high})" in text, name
+        frozen = rows[f"{name.split()[0]} frozen"]
+        assert float(row["minutes a run"]) > 10 * float(frozen["minutes a run"])
 
 
 def test_cards_count_the_cases_that_official_scorers_scored():

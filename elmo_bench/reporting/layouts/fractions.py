@@ -159,8 +159,8 @@ def _message(points: pd.DataFrame, experiment: Experiment) -> str:
     gains = points[(points.encoder_label == experiment.encoder) & points.gain.notna()]
     if gains.empty:
         return f"{title}: test scores by the amount of training data"
-    no_tie = gains[gains.verdict != "tie"]
-    smallest = no_tie.iloc[0] if len(no_tie) else gains.iloc[0]
+    shown = gains[gains.verdict == "ahead"]
+    smallest = shown.iloc[0] if len(shown) else gains.iloc[0]
     texts = dict.fromkeys([_points_with(smallest), _points_with(gains.iloc[-1])])
     return with_minus(
         f"{title}: {experiment.encoder} gains {', '.join(texts)} of the training data"
@@ -168,4 +168,5 @@ def _message(points: pd.DataFrame, experiment: Experiment) -> str:
 
 
 def _points_with(row: Mapping[str, Any] | pd.Series) -> str:
-    return f"{row['gain']:.1f} points with {percent(row['share'])}"
+    told = "" if row["verdict"] == "ahead" else f" ({row['conclusion']})"
+    return f"{row['gain']:.1f} points{told} with {percent(row['share'])}"
