@@ -12,6 +12,7 @@ from elmo_bench.reporting.findings import Tables, linked, points
 from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.names import percent, task_title
 
+PAPERS_TASKS = ["squad", "snli", "srl", "coref", "ner", "sst5"]
 FOUR = ["squad", "ner", "coref", "srl"]  # tasks on which ELMo's gain is shown
 
 
@@ -105,14 +106,15 @@ def _context_alone(tables: Tables) -> str:
         task_title(task).lower() for task in context[context.verdict == "tie"].index
     ]
     clauses = []
-    of_six = {2: "two", 3: "three", 4: "four", 5: "five"}.get(len(context))
     if shown:
         clauses.append(f"adds {_listed(shown)}")
     if ties:
         clauses.append(f"is not shown to add any on {_listed(ties)}")
     if not clauses:
         return ""
-    so_far = f" (runs of {of_six} tasks)" if of_six else ""
+    so_far = (
+        "; other tasks have no runs yet" if len(context) < len(PAPERS_TASKS) else ""
+    )
     return (
         "Context alone, over ELMo's layers that read one word at a time, "
         f"{', and '.join(clauses)}{so_far}."

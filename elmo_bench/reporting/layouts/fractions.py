@@ -141,7 +141,7 @@ def draw(
         first = points.iloc[0]
         drawn = points[["encoder_label", "share", "test_mean"]]
         drawn = drawn.set_axis(["encoder", SHARE, f"test {first.metric_name}"], axis=1)
-        drawn["sd"] = points.test_sd.fillna(0.0)
+        drawn["sd"] = points.test_sd
         title = f"{experiment.caption}: {first.home_heading}, suite {first.suite}"
         stem = f"{first.home_stem}-{experiment.name}"
         message = _message(points, experiment)

@@ -169,7 +169,7 @@ def _paint(axes: Axes, lines: list[dict[str, Any]]) -> None:
         axes.errorbar(
             x,
             y,
-            yerr=present(line["test_sd"]) or 0.0,
+            yerr=present(line["test_sd"]),
             color=colour,
             marker=marker,
             markerfacecolor=face,
