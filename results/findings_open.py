@@ -65,7 +65,7 @@ def what_elmo_is_worth(tables: Tables) -> dict[str, str]:
     for task in ("squad", "ner"):
         reduction = f"{elmo.reduction[task]:.1f} %"
         numbers[f"{task}_reduction"] = linked(reduction, elmo.anchor[task])
-        numbers[f"{task}_paper"] = f"{elmo.paper_reduction[task]:.1f}"
+        numbers[f"{task}_paper"] = f"{elmo.paper_reduction[task]:.1f} %"
     return numbers
 
 
@@ -89,7 +89,6 @@ def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     return {
         "squad": points(whole.loc["squad"]),
         "words_squad": points(words.loc["squad"]),
-        "rest_srl": points(rest.loc["srl"]),
         "rest_ner": points(rest.loc["ner"]),
         "context": _context_alone(tables),
     }
@@ -141,9 +140,6 @@ def how_soon_elmo_helps(tables: Tables) -> dict[str, str]:
         "ner_epoch": str(ner.most_epoch),
         "ner_most": points(ner, "most"),
         "ner_word": points(words.loc["ner"], epoch),
-        "coref_epoch": str(coref.most_epoch),
-        "coref_most": points(coref, "most"),
-        "coref_last": points(coref, "end"),
     }
 
 

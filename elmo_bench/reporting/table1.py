@@ -65,8 +65,8 @@ def others_table(
         frame[frame.basis.isin(has_other)],
         formats,
         notes=[
-            f"{lead} − {BASELINE} is judged with the primary tests, the others with "
-            f"the {_tested(comparisons, 'exploratory')} exploratory ones of table 1."
+            f"{lead} − {BASELINE} is a primary test. The others are exploratory: "
+            f"{_tested(comparisons, 'exploratory')} tests are judged together."
         ],
     )
 
@@ -139,8 +139,8 @@ def _notes(
         notes.append(
             "A tie does not show that there is no gain: at the level at which Holm's "
             f"procedure tests {name} − {BASELINE}, a true gain of "
-            f"{' and of '.join(hidden)} is found in 80 of 100 repetitions, "
-            "and a smaller one more seldom."
+            f"{' and of '.join(hidden)} is missed one time in five, "
+            "and a smaller one more often."
         )
     return notes
 
@@ -153,26 +153,28 @@ def _together(
     """Over how many tests the intervals hold together, by family; and of how many
     planned ones, in a family that is not the primary one (see `_planned`).
     """
-    families = [experiment.family_of(*pair) or "primary" for pair in pairs.values()]
+    by_family: dict[str, list[str]] = defaultdict(list)
+    for step, pair in pairs.items():
+        by_family[experiment.family_of(*pair) or "primary"].append(step)
     tasks = len(experiment.values("task"))
     counts = []
     changing = []
-    for family in dict.fromkeys(families):
+    for family, steps_of_it in by_family.items():
         count = _tested(comparisons, family)
         if not count:
             continue
-        planned = families.count(family) * tasks
-        if family != "primary" and count < planned:
-            counts.append(f"{count} of {planned} planned ({family})")
-            changing.append(family)
-        else:
-            counts.append(f"{count} ({family})")
+        missing = len(steps_of_it) * tasks - count
+        counts.append(f"{count} ({family})")
+        if family != "primary":
+            counts[-1] = f"{count} ({family}: {', '.join(steps_of_it)})"
+            if missing > 0:
+                changing.append(
+                    f"Marks of {family} may change once its other {missing} planned "
+                    "tests have runs."
+                )
     if not counts:
         return []
-    notes = [f"Tests that are judged together: {', '.join(counts)}."]
-    for family in changing:
-        notes.append(f"A mark of {family} may change when its other tests have runs.")
-    return notes
+    return [f"Tests that are judged together: {', '.join(counts)}.", *changing]
 
 
 def _tested(comparisons: pd.DataFrame, family: str) -> int:

@@ -52,8 +52,8 @@ def test_table_1_has_the_steps_of_the_gain_that_have_runs(tmp_path):
     main = experiment_in(tmp_path, "table1")
     table = table1(*main)
     assert table.notes[0] == "Seeds: 2 (Inference, Named entities, Sentiment)."
-    assert table.notes[1] == "Tests that are judged together: 7 (primary), 2 of 12 planned (parts)."
-    assert table.notes[2] == "A mark of parts may change when its other tests have runs."
+    assert table.notes[1] == "Tests that are judged together: 7 (primary), 2 (parts: layers, context)."
+    assert table.notes[2] == "Marks of parts may change once its other 10 planned tests have runs."
     assert table.notes[3] == "Holm's adjustment is over the 7 tests that have runs, of 18 that are planned."
     assert "No runs yet on sentiment: elmo_word." in table.notes
     assert "No runs yet on coreference: glove, elmo_word, elmo." in table.notes
