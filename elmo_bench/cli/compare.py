@@ -7,6 +7,7 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from elmo_bench.reporting.serving import (
     serving_columns,
     serving_formats,
 )
-from elmo_bench.reporting.significance import Difference
+from elmo_bench.reporting.significance import LEVEL, Difference
 from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
@@ -292,7 +293,8 @@ def _print_notes(
     notes = list(notes)
     own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
     differences = comparisons[comparisons.ours.isin(own_data)].difference
-    notes += power([difference for difference in differences if difference is not None])
+    tests = int(comparisons.p.notna().sum())
+    notes += power([each for each in differences if each is not None], tests)
     notes += compared.answers(chosen[chosen.hash.isin(own_data)], frame)
     marks = set(chosen["mark"])
     if DAGGER in marks:
@@ -318,18 +320,21 @@ def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
             print(fitted(table.header, table.body))
 
 
-def power(differences: Sequence[Difference]) -> list[str]:
+def power(differences: Sequence[Difference], tests: int) -> list[str]:
     """What data of the user's own can show, and what POINTS would take.
 
-    By the least certain of these differences.
+    By the least certain of these differences, at the level of the first step of Holm's
+    adjustment for so many tests. With more seeds the degrees of freedom rise, too.
     """
     varying = [difference for difference in differences if difference.error]
     if not varying:
         return []
-    widest = max(varying, key=lambda difference: difference.detectable)
+    alpha = (1 - LEVEL) / max(1, tests)
+    widest = max(varying, key=lambda difference: difference.detectable_at(alpha))
+    found = widest.detectable_at(alpha)
     items = round(widest.items.df) + 1
-    times = (widest.detectable / POINTS) ** 2
-    if times > 1:
+    times = (widest.detectable_at(alpha, inf) / POINTS) ** 2
+    if found > POINTS:
         conclusion = (
             f"For {POINTS:g} points, about {items * times:,.0f} of them "
             f"and {times:,.0f} times as many seeds would be needed."
@@ -337,6 +342,6 @@ def power(differences: Sequence[Difference]) -> list[str]:
     else:
         conclusion = f"So these data can show {POINTS:g} points."
     return [
-        f"With {items:,} test items and these seeds, four of five comparisons find "
-        f"a difference of {widest.detectable:.1f} points. {conclusion}"
+        f"With {items:,} independent test items and these seeds, four of five "
+        f"comparisons find a difference of {found:.1f} points. {conclusion}"
     ]

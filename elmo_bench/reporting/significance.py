@@ -140,14 +140,17 @@ class Difference:
         reach = self.error * t_quantile(1 - alpha / 2, self.df)
         return self.mean - reach, self.mean + reach
 
-    def detectable_at(self, alpha: float) -> float:
+    def detectable_at(self, alpha: float, df: float | None = None) -> float:
         """The smallest true difference that a test at this level detects.
 
         It finds it (p <= alpha) in about 80 % of repetitions: quantiles of two central
-        t distributions are added, which with 2 degrees of freedom gives 77 %.
+        t distributions are added, which with 2 degrees of freedom gives 77 %. df: by
+        default those of this difference; infinite, of one with as large an error and
+        many seeds.
         """
-        of_level = t_quantile(1 - alpha / 2, self.df)
-        of_power = t_quantile(POWER, self.df)
+        df = self.df if df is None else df
+        of_level = t_quantile(1 - alpha / 2, df)
+        of_power = t_quantile(POWER, df)
         return self.error * (of_level + of_power)
 
     @property

@@ -3,7 +3,6 @@
 import re
 from contextlib import suppress
 from statistics import fmean
-from types import SimpleNamespace
 
 import pytest
 
@@ -154,16 +153,23 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
     fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews")
     _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
     assert "suite reviews, size cpu" in said
-    [line] = [line for line in said.splitlines() if " test items and these seeds, " in line]
+    [line] = [line for line in said.splitlines() if " independent test items and these seeds, " in line]
     assert re.search(r"For 2 points, about [\d,]+ of them and [\d,]+ times as many seeds would be needed\.$", line)
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     assert "\n## Your data: reviews\n" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
-def test_twice_the_points_are_four_times_the_items_and_seeds():
-    tested = SimpleNamespace(error=1.0, detectable=4.0, items=SimpleNamespace(df=99))
-    [line] = power([tested])
-    assert "about 400 of them and 4 times as many seeds" in line
+def test_what_data_can_show_and_what_two_points_would_take():
+    """Now by Student's t with 4 degrees of freedom, 2.776 + 0.941; with many seeds (1.960 + 0.842)² / 2² = 1.96."""
+    certain = Difference(0.0, (Variance(0.1, 2), Variance(0.1, 2)), Variance(0.0, 99))
+    tested = Difference(0.0, (Variance(0.5, 2), Variance(0.5, 2)), Variance(0.0, 99))
+    assert (tested.error, tested.df) == (1.0, 4.0)
+    [line] = power([certain, tested], 1)
+    assert "With 100 independent test items" in line and "a difference of 3.7 points" in line
+    assert "about 196 of them and 2 times as many seeds" in line
+    [of_three] = power([tested], 3)
+    assert "a difference of 4.9 points" in of_three  # at 0.05 / 3: 3.961 + 0.941
+    assert "So these data can show 2 points." in power([certain], 1)[0]
 
 
 def test_p_of_two_tasks_is_adjusted_for_both(tmp_path, capsys):
@@ -181,7 +187,7 @@ def test_p_of_two_tasks_is_adjusted_for_both(tmp_path, capsys):
 
 
 def test_runs_that_differ_on_no_item_say_nothing_of_what_data_can_show():
-    assert power([Difference(0.0, (), Variance(0.0, 15))]) == []
+    assert power([Difference(0.0, (), Variance(0.0, 15))], 1) == []
 
 
 def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):
