@@ -111,9 +111,8 @@ def _context_alone(tables: Tables) -> str:
         clauses.append(f"is not shown to add any on {_listed(ties)}")
     if not clauses:
         return ""
-    so_far = (
-        "; other tasks have no runs yet" if len(context) < len(PAPERS_TASKS) else ""
-    )
+    tested = len(shown) + len(ties)
+    so_far = "; other tasks are not tested yet" if tested < len(PAPERS_TASKS) else ""
     return (
         "Context alone, over ELMo's layers that read one word at a time, "
         f"{', and '.join(clauses)}{so_far}."

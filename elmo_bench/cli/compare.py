@@ -7,7 +7,6 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -324,24 +323,24 @@ def power(differences: Sequence[Difference], tests: int) -> list[str]:
     """What data of the user's own can show, and what POINTS would take.
 
     By the least certain of these differences, at the level of the first step of Holm's
-    adjustment for so many tests. With more seeds the degrees of freedom rise, too.
+    adjustment for so many tests.
     """
     varying = [difference for difference in differences if difference.error]
     if not varying:
         return []
     alpha = (1 - LEVEL) / max(1, tests)
     widest = max(varying, key=lambda difference: difference.detectable_at(alpha))
-    found = widest.detectable_at(alpha)
     items = round(widest.items.df) + 1
-    times = (widest.detectable_at(alpha, inf) / POINTS) ** 2
-    if found > POINTS:
+    times = widest.repeats_for(POINTS, alpha)
+    if times > 1:
         conclusion = (
-            f"For {POINTS:g} points, about {items * times:,.0f} of them "
-            f"and {times:,.0f} times as many seeds would be needed."
+            f"For {POINTS:g} points, {times:,.1f} times as many seeds and "
+            f"about {items * times:,.0f} items would be needed."
         )
     else:
         conclusion = f"So these data can show {POINTS:g} points."
     return [
         f"With {items:,} independent test items and these seeds, four of five "
-        f"comparisons find a difference of {found:.1f} points. {conclusion}"
+        f"comparisons find a difference of {widest.detectable_at(alpha):.1f} points. "
+        f"{conclusion}"
     ]

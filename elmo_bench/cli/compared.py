@@ -18,6 +18,12 @@ from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
 from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, USUAL_RATES, tuned_name
 
+# Of the answer, whose tests may be others than those of the table above it.
+ADJUSTED_APART = (
+    "The table is adjusted for the tests that it has, an answer below for all pairs "
+    "of its data set, the floor among them."
+)
+
 
 def label_of(name: str, changes: Sequence[str]) -> str:
     """The name in tables of an encoder with these changes, each `key=value`.
@@ -111,6 +117,7 @@ def answers(chosen: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
         return []
     table = systems(shown(frame[frame.variation == ""]))
     sentences = []
+    adjusted_apart = False
     has_several = chosen.basis.nunique() > 1
     for basis, group in chosen.groupby("basis", sort=False):
         is_floor = table.encoder == floor_of(group.task.iloc[0])
@@ -121,6 +128,10 @@ def answers(chosen: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
         title = f"{group.task_name.iloc[0]}: " if has_several else ""
         for sentence in advice(candidates, tests):
             sentences.append(f"{title}{sentence}")
+        if len(floor) or has_several:
+            adjusted_apart = True
+    if sentences and adjusted_apart:
+        return [ADJUSTED_APART, *sentences]
     return sentences
 
 

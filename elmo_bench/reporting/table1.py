@@ -65,8 +65,9 @@ def others_table(
         frame[frame.basis.isin(has_other)],
         formats,
         notes=[
-            f"{lead} − {BASELINE} is a primary test. The others are exploratory: "
-            f"{_tested(comparisons, 'exploratory')} tests are judged together."
+            f"{lead} − {BASELINE} is judged with the primary tests, the others with "
+            "all exploratory ones of table 1 in full "
+            f"({_tested(comparisons, 'exploratory')})."
         ],
     )
 
@@ -125,7 +126,7 @@ def _notes(
     notes = []
     if counts := _seed_counts(systems[systems.name.isin(shown)]):
         notes.append(f"Seeds: {counts}.")
-    notes.extend(_together(comparisons, experiment, pairs))
+    notes.extend(_together(systems, comparisons, experiment, pairs))
     notes.extend(_planned(systems, comparisons, experiment, pairs))
     name, _ = pairs[WHOLE]
     whole = gains_of(systems, comparisons, (name, BASELINE))
@@ -146,35 +147,37 @@ def _notes(
 
 
 def _together(
+    systems: pd.DataFrame,
     comparisons: pd.DataFrame,
     experiment: Experiment,
     pairs: dict[str, tuple[str, str]],
 ) -> list[str]:
-    """Over how many tests the intervals hold together, by family; and of how many
-    planned ones, in a family that is not the primary one (see `_planned`).
+    """Over how many tests the intervals hold together, by family; and how many planned
+    ones a family lacks that is not the primary one (for that see `_planned`).
     """
     by_family: dict[str, list[str]] = defaultdict(list)
     for step, pair in pairs.items():
         by_family[experiment.family_of(*pair) or "primary"].append(step)
-    tasks = len(experiment.values("task"))
+    tasks = experiment.values("task")
     counts = []
-    changing = []
-    for family, steps_of_it in by_family.items():
+    missing = []
+    for family, steps_ in by_family.items():
         count = _tested(comparisons, family)
         if not count:
             continue
-        missing = len(steps_of_it) * tasks - count
-        counts.append(f"{count} ({family})")
-        if family != "primary":
-            counts[-1] = f"{count} ({family}: {', '.join(steps_of_it)})"
-            if missing > 0:
-                changing.append(
-                    f"Marks of {family} may change once its other {missing} planned "
-                    "tests have runs."
-                )
+        if family == "primary":
+            counts.append(f"{count} ({family})")
+            continue
+        counts.append(f"{count} ({family}: {', '.join(steps_)})")
+        left = len(steps_) * len(tasks) - count
+        if left > 0 and set(systems.task) <= set(tasks):
+            missing.append(
+                f"Marks in the columns {' and '.join(steps_)} may change when "
+                f"their {left} missing tests have runs."
+            )
     if not counts:
         return []
-    return [f"Tests that are judged together: {', '.join(counts)}.", *changing]
+    return [f"Tests that are judged together: {', '.join(counts)}.", *missing]
 
 
 def _tested(comparisons: pd.DataFrame, family: str) -> int:

@@ -26,6 +26,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import available_memory, gpus, resident_memory
 from elmo_bench.runner.jobs import POLL, Ended, Job, ended, imports
+from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.runner.schedulers import ray_tasks, slurm
 
 PRELOAD = [
@@ -134,24 +135,31 @@ def _fits(job: Job, running: Mapping[BaseProcess, tuple[Job, str]]) -> bool:
 
 
 def _fork_server(jobs: Sequence[Job]) -> ForkServerContext:
-    """What forks the children; it does their imports before the first one starts."""
+    """What forks the children; it does their imports before the first one starts.
+
+    A process has one: a second sweep from Python gets that of the first.
+    """
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(_imported(jobs))
     return server
 
 
 def _imported(jobs: Sequence[Job]) -> list[str]:
-    """The modules that these jobs need and that take long to import."""
+    """What runs import, with what takes long to import and some of these jobs need."""
     modules = [*PRELOAD]
-    if any(job.run.setup.data.get("tokenizer") == "treebank" for job in jobs):
+    if any(_cuts_by_treebank(job.run) for job in jobs):
         modules.append("nltk.tokenize")
-    kinds = set[Any]()
-    for job in jobs:
-        for options in job.run.setup.encoders.values():
-            kinds.add(options.get("kind"))
-    if "hf" in kinds:
+    encoders = [each for job in jobs for each in job.run.setup.encoders.values()]
+    if any(options.get("kind") == "hf" for options in encoders):
         modules += TRANSFORMERS
     return modules
+
+
+def _cuts_by_treebank(run: PlannedRun) -> bool:
+    """Whether the suite of a run, or the user's own data, is text that NLTK cuts."""
+    suite = run.setup.data.get(run.spec.suite)
+    source = suite if isinstance(suite, Mapping) else run.setup.data
+    return source.get("tokenizer") == "treebank"
 
 
 def _start(

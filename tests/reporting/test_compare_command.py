@@ -154,22 +154,30 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
     _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
     assert "suite reviews, size cpu" in said
     [line] = [line for line in said.splitlines() if " independent test items and these seeds, " in line]
-    assert re.search(r"For 2 points, about [\d,]+ of them and [\d,]+ times as many seeds would be needed\.$", line)
+    assert re.search(r"For 2 points, [\d.,]+ times as many seeds and about [\d,]+ items would be needed\.$", line)
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     assert "\n## Your data: reviews\n" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_data_can_show_and_what_two_points_would_take():
-    """Now by Student's t with 4 degrees of freedom, 2.776 + 0.941; with many seeds (1.960 + 0.842)² / 2² = 1.96."""
+    """By the noncentral t distribution (scipy.stats.nct), 4 degrees of freedom: 3.76 at 0.05, 5.12 at 0.05 / 3."""
     certain = Difference(0.0, (Variance(0.1, 2), Variance(0.1, 2)), Variance(0.0, 99))
     tested = Difference(0.0, (Variance(0.5, 2), Variance(0.5, 2)), Variance(0.0, 99))
     assert (tested.error, tested.df) == (1.0, 4.0)
     [line] = power([certain, tested], 1)
-    assert "With 100 independent test items" in line and "a difference of 3.7 points" in line
-    assert "about 196 of them and 2 times as many seeds" in line
+    assert "With 100 independent test items" in line and "a difference of 3.8 points" in line
     [of_three] = power([tested], 3)
-    assert "a difference of 4.9 points" in of_three  # at 0.05 / 3: 3.961 + 0.941
+    assert "a difference of 5.1 points" in of_three
     assert "So these data can show 2 points." in power([certain], 1)[0]
+
+
+@pytest.mark.parametrize("df", [1, 2, 5, 400])
+def test_with_as_many_more_two_points_are_found(df):
+    tested = Difference(0.0, (Variance(0.3, df), Variance(0.3, df)), Variance(0.1, 399))
+    times = tested.repeats_for(2.0, 0.05)
+    more = [Variance(part.value / times, part.df * times) for part in (*tested.seeds, tested.items)]
+    assert Difference(0.0, tuple(more[:2]), more[2]).detectable_at(0.05) == pytest.approx(2.0, rel=1e-3)
+    assert (times > 1) == (tested.detectable_at(0.05) > 2)
 
 
 def test_p_of_two_tasks_is_adjusted_for_both(tmp_path, capsys):
@@ -271,6 +279,8 @@ def test_the_answer_depends_on_a_floor_that_is_not_named(tmp_path, capsys):
     code, said, _ = compare(tmp_path, capsys, "elmo", "glove")
     answer = "Use tfidf, or more test items: elmo is best on dev, but not shown to be better than this floor ("
     assert code == 0 and "| tfidf" not in said
+    note = "The table is adjusted for the tests that it has, an answer below for all pairs"
+    assert note in said and note not in named
     assert said.splitlines()[-1].startswith(answer) and named.splitlines()[-1].startswith(answer)
 
 

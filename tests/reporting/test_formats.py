@@ -6,7 +6,7 @@ import io
 import pandas as pd
 import pytest
 
-from elmo_bench.reporting.formats import interval, number, p_value, spread, words
+from elmo_bench.reporting.formats import interval, number, p_value, short_gain, spread, words
 from elmo_bench.reporting.pages import to_markdown
 from elmo_bench.reporting.render import to_csv, to_latex
 from elmo_bench.reporting.tables import make_table
@@ -68,3 +68,16 @@ def test_names_from_records_are_neither_formulas_nor_headings():
     assert not any(cell.startswith(("=", "+", "@", "\t")) for row in [head, *rows] for cell in row)
     assert [row[0].removeprefix("'") for row in rows] == names and {row[1] for row in rows} == {"-1.5"}
     assert all(line.startswith("|") for line in to_markdown(table).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (0.44, 4.36, "+2.4 ▲ (0.4 to 4.4)"),
+        (-0.16, 4.96, "+2.4 ▲ (−0.2 to 5.0)"),
+        (-0.04, 4.84, "+2.4 ▲ (−0.04 to 4.8)"),  # its second decimal shows on which side of zero it is
+        (0.04, 4.76, "+2.4 ▲ (0.04 to 4.8)"),
+    ],
+)
+def test_a_short_gain_has_the_interval_of_its_family(low, high, shown):
+    assert short_gain({"gain": 2.4, "verdict": "ahead", "family_low": low, "family_high": high}) == shown

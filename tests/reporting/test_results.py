@@ -271,7 +271,7 @@ def test_the_finding_on_context_grows_with_its_runs():
             ("elmo", "elmo_alone", "snli", 0.1, "tie", "c")]  # fmt: skip
     told = [namespace["_context_alone"]({"gains": pd.DataFrame(rows[:count], columns=columns)}) for count in range(4)]
     assert told[0] == ""
-    rest = "; other tasks have no runs yet."
+    rest = "; other tasks are not tested yet."
     assert told[1].endswith(f"adds [2.1](#a) points on named entities{rest}")
     assert told[2].endswith(f"adds [2.1](#a) points on named entities and [1.5](#b) points on semantic roles{rest}")
     assert told[3].endswith(f" points on semantic roles, and is not shown to add any on inference{rest}")

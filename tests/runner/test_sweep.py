@@ -63,6 +63,7 @@ IMPORTED = {
     (): [],
     ("task=classification", "data.file=x.csv"): ["nltk.tokenize"],
     ("task=classification", "data.file=x.csv", "task.data.tokenizer=spaces"): [],
+    ("task=snli", "suite=open"): [],  # its texts are tokenised
     ("encoder=bert_mini",): launchers.TRANSFORMERS,
     ("encoder=elmo_bert_mini", "task=pairs", "data.file=x.csv"): ["nltk.tokenize", *launchers.TRANSFORMERS],
 }
