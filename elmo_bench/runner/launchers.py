@@ -37,12 +37,9 @@ PRELOAD = [
     "elmo_bench.runner.predict",
     "h5py",
 ]
-# Of Hugging Face's encoders, where a sweep has one.
-TRANSFORMERS = [
-    "transformers.modeling_utils",
-    "transformers.models.auto.modeling_auto",
-    "transformers.models.auto.tokenization_auto",
-]
+# Where a sweep has runs that need them.
+NLTK = "elmo_bench.runner.early_nltk"
+TRANSFORMERS = "elmo_bench.runner.early_transformers"
 TORCHS = 0.9  # of a run's share of a GPU's memory; the driver takes the rest
 PATIENCE = 10.0  # seconds for a child to end after a signal
 
@@ -148,10 +145,10 @@ def _imported(jobs: Sequence[Job]) -> list[str]:
     """What runs import, with what takes long to import and some of these jobs need."""
     modules = [*PRELOAD]
     if any(_cuts_by_treebank(job.run) for job in jobs):
-        modules.append("nltk.tokenize")
+        modules.append(NLTK)
     encoders = [each for job in jobs for each in job.run.setup.encoders.values()]
     if any(options.get("kind") == "hf" for options in encoders):
-        modules += TRANSFORMERS
+        modules.append(TRANSFORMERS)
     return modules
 
 

@@ -1,6 +1,7 @@
 """A sweep: the end of each run is read from the ledger, by its attempt."""
 
 import errno
+import importlib
 import os
 import platform
 import signal
@@ -61,11 +62,11 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake_children, monkeyp
 
 IMPORTED = {
     (): [],
-    ("task=classification", "data.file=x.csv"): ["nltk.tokenize"],
+    ("task=classification", "data.file=x.csv"): [launchers.NLTK],
     ("task=classification", "data.file=x.csv", "task.data.tokenizer=spaces"): [],
     ("task=snli", "suite=open"): [],  # its texts are tokenised
-    ("encoder=bert_mini",): launchers.TRANSFORMERS,
-    ("encoder=elmo_bert_mini", "task=pairs", "data.file=x.csv"): ["nltk.tokenize", *launchers.TRANSFORMERS],
+    ("encoder=bert_mini",): [launchers.TRANSFORMERS],
+    ("encoder=elmo_bert_mini", "task=pairs", "data.file=x.csv"): [launchers.NLTK, launchers.TRANSFORMERS],
 }
 
 
@@ -73,6 +74,17 @@ IMPORTED = {
 def test_what_takes_long_to_import_is_imported_once_for_all_runs_that_need_it(chosen, tmp_path):
     jobs = [SimpleNamespace(run=run) for run in plan([*chosen, f"ledger={tmp_path}"]).runs]
     assert launchers._imported(jobs) == [*launchers.PRELOAD, *IMPORTED[chosen]]
+
+
+@pytest.mark.parametrize(("early", "package"), [(launchers.NLTK, "nltk"), (launchers.TRANSFORMERS, "transformers")])
+def test_a_broken_package_ends_only_the_runs_that_need_it(early, package, tmp_path, monkeypatch):
+    (tmp_path / f"{package}.py").write_text("raise RuntimeError('broken')")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name in [name for name in sys.modules if name.partition(".")[0] == package or name == early]:
+        monkeypatch.delitem(sys.modules, name)
+    importlib.import_module(early)
+    with pytest.raises(RuntimeError, match="broken"):
+        importlib.import_module(package)
 
 
 @pytest.mark.slow
