@@ -33,7 +33,7 @@ sweep experiment=tune task=ner
 settled ner
 sweep experiment=table1 task=ner encoder=glove,elmo_word,elmo
 # The first command of a clone (make demo): its score is published.
-sweep experiment=hello seed=0,1,2
+sweep experiment=hello seed=0,1,2,3,4
 sweep task=snli encoder=glove,elmo seed=0,1,2
 sweep task=snli encoder=glove,elmo seed=0,1,2 task.training.epochs=48
 sweep experiment=tune task=snli

@@ -23,7 +23,7 @@ HEADER = ["task", "run", "seeds", "yours", "published", "reproduced"]
 RULE = (
     f"A seed is reproduced if it is at most {NEAR:g} points from its published score "
     "on the same kind of processor; elsewhere, if it is where one more seed would be "
-    f"in 95 of 100 repetitions, or at most {NEAR:g} points from the published mean. So "
+    f"in 99 of 100 repetitions, or at most {NEAR:g} points from the published mean. So "
     "of many runs elsewhere some are not reproduced by chance."
 )
 
