@@ -156,8 +156,10 @@ class Difference:
         most 1 if it is detected already.
         """
         times = (self.detectable_at(alpha) / difference) ** 2
+        if times <= 1:
+            return times
         for _ in range(REFINED):
-            detected = _detected(alpha, self.df * times)
+            detected = _detected(alpha, self.df * max(1, times))
             times = (self.error * detected / difference) ** 2
         return times
 

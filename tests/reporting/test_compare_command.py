@@ -168,12 +168,15 @@ def test_what_data_can_show_and_what_two_points_would_take():
     assert "With 100 independent test items" in line and "a difference of 3.8 points" in line
     [of_three] = power([tested], 3)
     assert "a difference of 5.1 points" in of_three
+    nearly_equal = Difference(0.0, (Variance(1e-6, 1), Variance(1e-6, 1)), Variance(0.0, 99))
+    assert "So these data can show 2 points." in power([nearly_equal], 1)[0]
     assert "So these data can show 2 points." in power([certain], 1)[0]
 
 
+@pytest.mark.parametrize("variance", [0.3, 30.0, 3000.0])
 @pytest.mark.parametrize("df", [1, 2, 5, 400])
-def test_with_as_many_more_two_points_are_found(df):
-    tested = Difference(0.0, (Variance(0.3, df), Variance(0.3, df)), Variance(0.1, 399))
+def test_with_as_many_more_two_points_are_found(df, variance):
+    tested = Difference(0.0, (Variance(variance, df), Variance(variance, df)), Variance(0.1, 399))
     times = tested.repeats_for(2.0, 0.05)
     more = [Variance(part.value / times, part.df * times) for part in (*tested.seeds, tested.items)]
     assert Difference(0.0, tuple(more[:2]), more[2]).detectable_at(0.05) == pytest.approx(2.0, rel=1e-3)
