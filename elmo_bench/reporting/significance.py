@@ -145,7 +145,7 @@ class Difference:
     def detectable_at(self, alpha: float) -> float:
         """The true difference that a test at this level finds in 80 % of repetitions.
 
-        Then (mean / error) has Student's noncentral t distribution.
+        The mean over its error then follows Student's noncentral t distribution.
         """
         return self.error * _detected(alpha, self.df)
 

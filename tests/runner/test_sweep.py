@@ -66,6 +66,7 @@ IMPORTED = {
     ("task=classification", "data.file=x.csv", "task.data.tokenizer=spaces"): [],
     ("task=snli", "suite=open"): [],  # its texts are tokenised
     ("encoder=bert_mini",): [launchers.TRANSFORMERS],
+    ("encoder=elmo", "encoder.contextual.kind=[hf]"): [],  # its run says that there is no such kind
     ("encoder=elmo_bert_mini", "task=pairs", "data.file=x.csv"): [launchers.NLTK, launchers.TRANSFORMERS],
 }
 
