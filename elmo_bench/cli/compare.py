@@ -50,7 +50,7 @@ POINTS = 2.0  # a difference that most people would like to see
 FAMILY = "p (Holm): adjusted for {} above."
 IN_TABLE1 = (
     "in table 1: its verdict, where it differs from the one above. "
-    "A report adjusts for all tests of its table 1."
+    "A report adjusts for all tests of a family of its table 1."
 )
 EPILOG = """Two encoders: the difference of the mean test scores, its interval over
 seeds and items, a verdict with the p-values of all tasks adjusted (Holm). Three or

@@ -93,11 +93,14 @@ def _test_of(ours: str, theirs: str, comparisons: pd.DataFrame) -> Any:
     return None
 
 
+def _on_test(gain: float, low: float, high: float) -> str:
+    """A difference on test with its interval."""
+    return f"{signed(gain, 1)} points on test, {signed(low, 1)} to {signed(high, 1)}"
+
+
 def _over_floor(best: Any, floor: Any, test: Any) -> str:
     gain, low, high, verdict = test
-    interval = (
-        f"{signed(gain, 1)} points on test, {signed(low, 1)} to {signed(high, 1)}"
-    )
+    interval = _on_test(gain, low, high)
     name = best.run_label
     if verdict == "ahead":
         return (
@@ -118,13 +121,23 @@ def _over_floor(best: Any, floor: Any, test: Any) -> str:
 def _as_good(
     best: Any, others: list[Any], tests: dict[str, Any], floor: str | None
 ) -> Iterator[str]:
-    """Of systems that are not shown to be worse than the best, what they take."""
+    """Of systems that are not shown to be worse than the best, what they take; a
+    system that is better on test comes with its difference.
+    """
     takes = _takes(best)
     for other in others:
         if other.encoder == floor or other.hash not in tests:
             continue
-        *_, verdict = tests[other.hash]
+        gain, low, high, verdict = tests[other.hash]
         if verdict == "ahead":
+            continue
+        if verdict == "behind":
+            yield (
+                f"But {other.run_label} is shown to be better "
+                f"({_on_test(-gain, -high, -low)}): dev and test disagree, so look at "
+                f"both before you choose. It takes {_takes(other)}, and "
+                f"{best.run_label} {takes}."
+            )
             continue
         yield (
             f"{other.run_label} is not shown to be worse; it takes {_takes(other)}, "

@@ -14,6 +14,8 @@ from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, look
 from elmo_bench.reporting.names import percent
 
 MOST_TICKS = 6
+BARS = "± standard deviation over seeds"
+ABOVE_NAMES = 4  # so that the box of a name hides lines, but no end of a bar
 
 
 @dataclass
@@ -111,12 +113,13 @@ def chart(
     points: pd.DataFrame,
     *,
     message: str,
+    bars: str = "",
     share: bool = False,
     steps: bool = False,
     task: str = "",
 ) -> Drawing:
     """Lines over a logarithmic axis, named at their ends. `share`: x is one; `steps`: y
-    holds until the next x.
+    holds until the next x; `bars`: what the bars of `sd` are.
 
     points: columns with the name of a line, x and y, called as the axes; and `sd` of y,
     if there is one.
@@ -134,7 +137,7 @@ def chart(
             style: dict[str, Any] = {"color": colour, "marker": marker}
             if steps:
                 style |= {"drawstyle": "steps-post", "markevery": [-1]}
-            axes.errorbar(
+            _, caps, middles = axes.errorbar(
                 line[x],
                 line[y],
                 yerr=line.get("sd"),
@@ -142,7 +145,10 @@ def chart(
                 elinewidth=1.3,
                 **style,
             )
-        axes.set(xscale="log", xlabel=x, ylabel=y)
+            for bar in (*caps, *middles):
+                bar.set_zorder(ABOVE_NAMES)
+        up = f"{y}\n(bars: {bars})" if bars else y
+        axes.set(xscale="log", xlabel=x, ylabel=up)
         values = sorted(
             set(points[x])
         )  # of shares: those that were run, which are not quite round numbers

@@ -1,7 +1,9 @@
 """Which systems are comparable, and how tables call each group of them."""
 
+from collections import Counter
 from re import findall
 from typing import Any
+from zlib import crc32
 
 import pandas as pd
 
@@ -69,12 +71,18 @@ def _described(task: pd.DataFrame) -> pd.DataFrame:
     """The columns of each group of one suite, task and kind of labels, by basis."""
     differs = _differences(task)
     wholes = _whole_splits(task)
-    groups: dict[str, dict[str, Any]] = {}
+    aparts: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for basis, group in task.groupby("basis"):
         first = group.iloc[0]
         labels = f"{first.labels} labels" if first.labels else ""
-        apart = _joined(differs[first.home], labels)
-        note = _joined(apart, first.amount)
+        aparts[str(basis)] = _joined(differs[first.home], labels)
+        notes[str(basis)] = _joined(aparts[str(basis)], first.amount)
+    stems = _stems(task, {*aparts.values(), *notes.values()})
+    groups: dict[str, dict[str, Any]] = {}
+    for basis, group in task.groupby("basis"):
+        first = group.iloc[0]
+        apart, note = aparts[str(basis)], notes[str(basis)]
         metrics = "/".join(sorted(set(group.measure)))
         groups[str(basis)] = {
             "differs": differs[first.home],
@@ -82,10 +90,10 @@ def _described(task: pd.DataFrame) -> pd.DataFrame:
             "title": _joined(task_title(first.task), note),
             "group_name": _joined(first.task, note),
             "heading": _heading(first.task, note),
-            "stem": _stem(first.suite, first.task, note),
+            "stem": stems[note],
             "home_title": _joined(task_title(first.task), apart),
             "home_heading": _heading(first.task, apart),
-            "home_stem": _stem(first.suite, first.task, apart),
+            "home_stem": stems[apart],
             "metric_name": metrics.replace("_", " ").replace("f1", "F1"),
             "whole": wholes.get(first.home),
         }
@@ -165,9 +173,20 @@ def _heading(task: str, note: str) -> str:
     return name if title == task else f"{title} ({name})"
 
 
-def _stem(suite: str, task: str, note: str) -> str:
-    words = note.replace("=", " ").replace(",", "")
-    return "-".join([suite, task, *findall(r"[\w.]+", words)])
+def _stems(task: pd.DataFrame, notes: set[str]) -> dict[str, str]:
+    """The start of the file names of a task, by note. Notes that have the same words,
+    such as the columns `a b` and `a-b`, are told apart by a checksum.
+    """
+    first = task.iloc[0]
+    stems = {}
+    for note in notes:
+        words = findall(r"[\w.]+", note.replace("=", " ").replace(",", ""))
+        stems[note] = "-".join([first.suite, first.task, *words])
+    count = Counter(stems.values())
+    return {
+        note: stem if count[stem] == 1 else f"{stem}-{crc32(note.encode()):08x}"
+        for note, stem in stems.items()
+    }
 
 
 def _joined(*parts: str) -> str:

@@ -55,6 +55,7 @@ from elmo_bench.reporting.significance import (
     relative_reduction,
 )
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.run_spec import RunSpec
 
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
 # The columns of runs that a test reads: selecting from all columns takes longer.
@@ -166,7 +167,10 @@ def _compare(
             pairs = zip(our_scores, their_scores, strict=True)
             seeds = [over_seeds([one - another for one, another in pairs])]
         else:
-            seeds = [_over_seeds(ours, split), _over_seeds(theirs, split)]
+            seeds = [
+                variance_over_seeds(first.spec, our_scores),
+                variance_over_seeds(other.spec, their_scores),
+            ]
         tested = difference_of(arms, seeds, metric, paired=paired)
     except UserError as error:
         untested = (
@@ -219,11 +223,9 @@ def _scores(arm: Sequence[Any], split: str) -> tuple[float, ...]:
     return tuple(getattr(run, split) for run in arm)
 
 
-def _over_seeds(arm: Sequence[Any], split: str) -> Variance | None:
-    """The variance of the mean over seeds."""
-    if arm[0].spec.deterministic:
-        return CERTAIN
-    return over_seeds(_scores(arm, split))
+def variance_over_seeds(spec: RunSpec, scores: Sequence[float]) -> Variance | None:
+    """The variance of a run's mean score over its seeds."""
+    return CERTAIN if spec.deterministic else over_seeds(scores)
 
 
 def _outcomes(

@@ -174,7 +174,8 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     - `processors`, or GPUs: the kinds that the seeds were made on
     - `mark`: why its gains have no verdict: its scores are not checked, or a seed did
       not converge (a dagger)
-    - the mean of `work_minutes`, of `peak_memory_mib`, of `ship_mib` and of `text_ms`
+    - the mean of `work_minutes` (of the newest run's device), of `peak_memory_mib`, of
+      `ship_mib` and of `text_ms`
     """
     by_hash: dict[str, list[Any]] = defaultdict(list)
     for run in rows_of(runs.sort_values("seed")):
@@ -245,11 +246,19 @@ def _over_seeds(runs: Sequence[Any]) -> OverSeeds:
         seed_epochs=tuple(f"{run.best_epoch} of {run.epochs}" for run in runs),
         converged=sum(run.converged for run in runs),
         processors=tuple(dict.fromkeys(processor(run.environment) for run in runs)),
-        work_minutes=fmean(run.work_minutes for run in runs),
+        work_minutes=_minutes(runs),
         peak_memory_mib=fmean(run.peak_memory_mib for run in runs),
         ship_mib=fmean(run.ship_mib for run in runs),
         text_ms=fmean(run.text_ms for run in runs),
     )
+
+
+def _minutes(runs: Sequence[Any]) -> float:
+    """The mean minutes of the runs on the device of the newest one: on a CPU they are
+    of processor time, on a GPU of wall time.
+    """
+    device = max(runs, key=lambda run: (run.created, run.seed)).device
+    return fmean(run.work_minutes for run in runs if run.device == device)
 
 
 def summary(system: Any, split: str) -> Summary:

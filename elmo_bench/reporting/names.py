@@ -57,6 +57,11 @@ def task_title(task: str) -> str:
     return task_report(task).get("title", task)
 
 
+def in_sentence(title: str) -> str:
+    """A title within a sentence: it begins small, unless it is an abbreviation."""
+    return f"{title[:1].lower()}{title[1:]}" if title[1:2].islower() else title
+
+
 def task_unit(task: str) -> str:
     """What a training example is, such as `sentences`."""
     return task_report(task).get("unit", "examples")

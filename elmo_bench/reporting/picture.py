@@ -14,7 +14,7 @@ from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.figures import FAINT, INK, SURFACE, Drawing, lanes, look
 from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.layouts.encoders import CONTROLS, leading, papers_reduction
-from elmo_bench.reporting.names import BASELINE, task_title
+from elmo_bench.reporting.names import BASELINE, in_sentence, task_title
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.steps import (
     CONTEXT,
@@ -53,7 +53,7 @@ def headline(name: str, gains: pd.DataFrame) -> str:
     labels = []
     for title, label in zip(titles, gains.title, strict=True):
         labels.append(label if titles.count(title) > 1 else title)
-    table = gains.assign(label=[label[0].lower() + label[1:] for label in labels])
+    table = gains.assign(label=list(map(in_sentence, labels)))
     tested = table[table.verdict != ""].drop_duplicates("label", keep="last")
     clauses = []
     for verdict, does, over in (("ahead", "gains", "over"), ("behind", "loses", "to")):

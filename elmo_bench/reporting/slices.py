@@ -22,14 +22,18 @@ from elmo_bench.base.metric import (
     units_of,
 )
 from elmo_bench.ledger import of_split, read_outcomes, slices_of
-from elmo_bench.reporting.comparisons import difference_of, scoring
+from elmo_bench.reporting.comparisons import (
+    difference_of,
+    scoring,
+    variance_over_seeds,
+)
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
 from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.outcomes import ReadOutcomes
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.rows import rows_of
-from elmo_bench.reporting.significance import over_seeds, summarise
+from elmo_bench.reporting.significance import summarise
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, present
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
@@ -209,7 +213,10 @@ def _rows(
                 row["too_few"] = "too few"
             else:
                 with suppress(UserError):  # a single seed, other units, too few of them
-                    variances = [over_seeds(scores), over_seeds(their_scores)]
+                    variances = [
+                        variance_over_seeds(system.spec, scores),
+                        variance_over_seeds(baseline.system.spec, their_scores),
+                    ]
                     tested = difference_of((outcomes, theirs), variances, metric)
                     row["low"], row["high"] = tested.interval
         rows.append(row)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from elmo_bench.reporting.formats import SHORT_GAIN, short_gain, words
 from elmo_bench.reporting.layouts.encoders import leading, scores
-from elmo_bench.reporting.names import BASELINE, task_title
+from elmo_bench.reporting.names import BASELINE, counted, in_sentence, task_title
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.steps import (
     WHOLE,
@@ -18,6 +18,7 @@ from elmo_bench.reporting.steps import (
 )
 from elmo_bench.reporting.tables import Format, Line, Table, make_table
 from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.task_files import floor_of
 
 
 def table1(
@@ -59,9 +60,12 @@ def others_table(
         formats.append(_column(frame, f"{name} − {BASELINE}", of_name))
     has_other = pd.concat([gains[name] for name in shown]).index
     suite = systems.suite.iloc[0]
+    what = f"Other encoders in the place of {lead}"
+    if {floor_of(task) for task in systems.task} & set(shown):
+        what = f"Other systems beside {lead}"
     return make_table(
         f"{suite}-others",
-        f"Other encoders in the place of {lead}: gains on test, suite {suite}",
+        f"{what}: gains on test, suite {suite}",
         frame[frame.basis.isin(has_other)],
         formats,
         notes=[
@@ -133,9 +137,7 @@ def _notes(
     hidden = []
     for row in rows_of(whole[whole.verdict == "tie"]):
         title = task_title(row.task)
-        hidden.append(
-            f"{row.family_detectable:.1f} points on {title[0].lower()}{title[1:]}"
-        )
+        hidden.append(f"{row.family_detectable:.1f} points on {in_sentence(title)}")
     if hidden:
         notes.append(
             "A tie does not show that there is no gain: at the level at which Holm's "
@@ -216,8 +218,9 @@ def _planned(
         or not 0 < tested < planned
     ):
         return []
+    have = "has" if tested == 1 else "have"
     notes = [
-        f"Holm's adjustment is over the {tested} tests that have runs, "
+        f"Holm's adjustment is over the {counted(tested, 'test')} that {have} runs, "
         f"of {planned} that are planned."
     ]
     by_task = {task: set(group.name) for task, group in systems.groupby("task")}
@@ -228,6 +231,6 @@ def _planned(
         absent = [key for key in keys if key in needed and key not in with_runs]
         if absent:
             notes.append(
-                f"No runs yet on {task_title(task).lower()}: {', '.join(absent)}."
+                f"No runs yet on {in_sentence(task_title(task))}: {', '.join(absent)}."
             )
     return notes

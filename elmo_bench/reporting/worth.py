@@ -8,7 +8,7 @@ import pandas as pd
 from elmo_bench.reporting.charts import chart
 from elmo_bench.reporting.costs import SPEED, cost_formats
 from elmo_bench.reporting.figures import Drawing
-from elmo_bench.reporting.formats import interval, number, words
+from elmo_bench.reporting.formats import interval, number, signed, words
 from elmo_bench.reporting.layouts.encoders import over_baseline
 from elmo_bench.reporting.names import BASELINE, task_title
 from elmo_bench.reporting.published import processor
@@ -16,11 +16,12 @@ from elmo_bench.reporting.significance import mean_interval
 from elmo_bench.reporting.tables import Table, make_table, with_gains
 
 TITLE = "Worth against cost"
-NOTE = (
-    "Costs: {}, one thread; median (and range) of {} passes over {:,} tokens in all. "
-    "load: processor seconds, with the libraries that the encoder imports. "
+NOTE = "Costs: {}; median (and range) of {} passes over {:,} tokens in all. {}"
+ON_CPU = (
+    "One thread. load: processor seconds, with the libraries that the encoder imports. "
     "peak: above the process without encoder."
 )
+ON_GPU = "load: seconds of wall time. peak: of the GPU's memory."
 
 
 def worth(
@@ -60,7 +61,9 @@ def worth(
     )
     cost = baseline.cost.iloc[0]
     passes = len(cost.tokens_per_second["1"])
-    costs = NOTE.format(processor(cost.environment), passes, cost.tokens)
+    environment = cost.environment
+    measured = ON_CPU if environment.device == "cpu" else ON_GPU
+    costs = NOTE.format(processor(environment), passes, cost.tokens, measured)
     note = f"Gains: {', '.join(titles)}, each interval of one test alone. {costs}"
     shown = frame.drop(columns="anchor").assign(
         gain=frame.gain.where(frame.name != BASELINE)
@@ -101,9 +104,15 @@ def _against_cost(stem: str, title: str, frame: pd.DataFrame, of: str) -> Drawin
         "sd": ((frame.high - frame.low) / 2).where(frame.name != BASELINE, 0.0),
     })  # fmt: skip
     best = frame.iloc[1:].sort_values("gain", ascending=False, kind="stable").iloc[0]
+    gains_most = f"{best['name']} gains most, {best.gain:.1f} points ({of})"
+    if round(best.gain, 1) <= 0:
+        gains_most = (
+            f"no encoder gains over {BASELINE}; {best['name']} comes nearest, "
+            f"{signed(best.gain, 1)} points ({of})"
+        )
     message = (
-        f"{best['name']} gains most, {best.gain:.1f} points ({of}), "
-        f"and reads {best[SPEED]:,.0f} tokens/s; "
+        f"{gains_most}, and reads {best[SPEED]:,.0f} tokens/s; "
         f"{BASELINE} reads {frame[SPEED].iloc[0]:,.0f}"
     )
-    return chart(stem, title, points, message=message)
+    bars = "95 % interval of each test alone"
+    return chart(stem, title, points, message=message, bars=bars)

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_bench.reporting.all_runs import spent
 from elmo_bench.reporting.frame import runs
-from elmo_bench.reporting.names import beside_the_papers, data_name, in_paper_order, task_title, task_unit
+from elmo_bench.reporting.names import beside_the_papers, data_name, in_paper_order, in_sentence, task_title, task_unit
 from tests.ledger.records import changed
 from tests.reporting.frames import systems_in
 from tests.reporting.ledgers import add, fill, today
@@ -48,6 +48,15 @@ def test_a_fraction_of_the_data_is_a_group_with_it_in_the_heading(tmp_path):
     assert {part.home_stem for part in parts} == {"open-ner"}
 
 
+def test_columns_that_differ_in_punctuation_alone_have_files_of_their_own(tmp_path):
+    for number, label in enumerate(("a-b", "a b", "c")):
+        options = {"suite": "reviews", "data": str(number), "settings": {"data.file": "x.csv", "data.label": label}}
+        add(tmp_path, "classification", "glove", 0, **options)
+    stems = groups_in(tmp_path).set_index("differs").stem
+    assert stems["data.label=c"] == "reviews-classification-data.label-c"
+    assert len({*stems}) == 3 and all(stem.startswith("reviews-classification-data.label-") for stem in stems)
+
+
 def test_without_the_whole_the_share_is_the_fraction_that_was_asked_for(tmp_path):
     add(tmp_path, "ner", "glove", 0, train_fraction=0.3)
     add(tmp_path, "ner", "glove", 0, max_train=50)
@@ -71,3 +80,8 @@ def test_names_of_tasks_and_their_order():
     assert beside_the_papers("ner", "open", "x") == "x (other data)"
     assert beside_the_papers("ner", "paper", "x") == "x"
     assert beside_the_papers("sst5", "open", "x") == "x (same data, smaller models)"
+
+
+def test_a_title_within_a_sentence_keeps_an_abbreviation():
+    titles = ["Named entities", "POS tagging", "Q", ""]
+    assert list(map(in_sentence, titles)) == ["named entities", "POS tagging", "Q", ""]

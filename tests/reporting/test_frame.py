@@ -7,7 +7,7 @@ import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths, write_record
 from elmo_bench.reporting.console import overviews
-from elmo_bench.reporting.frame import runs, shown
+from elmo_bench.reporting.frame import runs, shown, systems
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.provenance import superseded
 from elmo_bench.reporting.remarks import left_out, remarks
@@ -26,6 +26,17 @@ def test_the_seeds_of_a_run_are_a_system_and_the_best_comes_first(tmp_path):
     plain = table.iloc[1]
     assert plain.test_scores == tuple(scores)
     assert (plain.test_mean, plain.test_sd) == pytest.approx((np.mean(scores), np.std(scores, ddof=1)))
+
+
+def test_minutes_of_a_gpu_and_of_a_processor_are_not_averaged(tmp_path):
+    fill(tmp_path, "ner", "elmo", seeds=2)
+    rows = runs_in(tmp_path)
+    rows["work_minutes"] = [3.0, 1.0]
+    assert systems(rows).work_minutes.item() == 2.0
+    rows.loc[1, "device"] = "A GPU"
+    assert systems(rows).work_minutes.item() == 1.0  # of equally new ones the last seed
+    rows.loc[0, "created"] = "2999-01-01T00:00:00+00:00"
+    assert systems(rows).work_minutes.item() == 3.0
 
 
 def test_a_single_seed_has_no_deviation(tmp_path):

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -223,3 +224,6 @@ def test_the_weights_are_those_of_the_default_run(tmp_path):
     [table], [figure] = tables_in(tmp_path, "figure2"), figures_in(tmp_path, "figure2")
     assert [line["place"] for line in texts(table)] == ["input"]
     assert "Named entities, input: layer 0 " in figure.alt
+    axes = figure.canvas(figure.size, phone=False).axes[0]
+    corners = axes.collections[0].get_coordinates()  # of the cells, of a single row too
+    assert np.ptp(corners[..., 1]) == 1 and np.ptp(corners[..., 0]) == 3

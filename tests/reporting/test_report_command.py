@@ -125,8 +125,24 @@ def test_a_finding_has_several_figures_and_each_is_drawn_once(run, tmp_path):
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_a_page_of_own_data_says_nothing_of_the_suite_open(run, tmp_path):
+    made = [("glove", 0), ("glove", 1), ("elmo", 0), ("elmo", 1), ("tfidf", 0)]
+    for encoder, seed in made:
+        add(tmp_path / "runs", "classification", encoder, seed, suite="reviews")
+    text = run()
+    assert "Other systems beside elmo" in text and "tfidf − glove" in text
+    assert "Test scores of each encoder, and what it gains over glove." in text
+    open_alone = ("passes over it", "smaller than the paper's", "GloVe 6B", "six tasks")
+    assert not [words for words in open_alone if words in text]
+    add(tmp_path / "runs", "ner", "glove", 0)
+    text = run()
+    assert not [words for words in open_alone[:3] if words not in text]
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_html_links_and_images_from_records_are_text(run, tmp_path):
     evil = "\x1b[2J <script>alert(1)</script> <img src=x> ![a](http://b.example/c.png) \\[d](http://b.example)"
+    evil += " https://e.example and www.f.example or me@g.example"
     for seed, encoder in enumerate(("glove", "elmo")):
         add(tmp_path / "runs", "ner", encoder, 0, notes=[evil], settings={"task.head.extra": evil})
         record = add(tmp_path / "runs", "snli", encoder, 0)
@@ -139,6 +155,8 @@ def test_html_links_and_images_from_records_are_text(run, tmp_path):
     ours = {"index.html", *(f"figures/open-{name}.svg" for name in names)}
     assert set(re.findall(r'(?:href|src)="([^"]*)"', rendered)) == ours
     assert "<script" not in rendered
+    assert not re.search(r"://|www\.|@", text)  # GitHub makes links of bare addresses
+    assert "https://e.example and www.f.example or me@g.example" in rendered
     assert rendered.count("<h1>") == 1
     assert "\x1b" not in text
     page = (tmp_path / "results/index.html").read_text(encoding="utf-8")

@@ -11,11 +11,11 @@ from tests.reporting.ledgers import of_items
 UNSEEN = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], bool)
 
 
-def sliced(ledger, encoder, right, *, seed=0, units=None, **options):
+def sliced(ledger, encoder, right, *, seed=0, units=None, task="sst5", **options):
     """A run that has these of 10 items right, two of which have an unseen word; or units that are no items."""
     flags = {"unseen": UNSEEN} if units is None else {"unseen.correct": units}
     outcomes = joined({split: {"correct": np.isin(np.arange(10), right), **flags} for split in ("dev", "test")})
-    of_items(ledger, ("sst5", encoder, seed), right, outcomes, **options)
+    of_items(ledger, (task, encoder, seed), right, outcomes, **options)
 
 
 def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path):
@@ -40,6 +40,16 @@ def test_each_slice_has_its_share_its_score_and_its_gain(tmp_path):
     assert [line["gain over glove"] for line in lines] == ["", "+20.00", "", "+50.00", "", "+12.50"]
     assert all(bool(line["95 %"]) == (line["encoder"] == "elmo") for line in lines)
     assert [line["95 %"] == "too few" for line in lines if line["encoder"] == "elmo"] == [False, True, True]
+
+
+def test_a_run_in_which_nothing_is_drawn_has_an_interval_with_one_seed(tmp_path):
+    own = {"task": "classification", "suite": "reviews"}
+    for seed in (0, 1):
+        sliced(tmp_path, "glove", [0, 2, 3, 4], seed=seed, **own)
+    sliced(tmp_path, "tfidf", [0, 1, 2, 3, 4, 5], **own)
+    [table] = slices(systems_in(tmp_path), runs_in(tmp_path))
+    [line, *_] = [line for line in texts(table) if line["encoder"] == "tfidf"]
+    assert line["slice"] == "all of test" and line["95 %"]
 
 
 def test_outcomes_that_cannot_be_read_are_named_below(tmp_path):

@@ -65,6 +65,24 @@ def test_an_encoder_that_is_not_converged_enters_no_mean(tmp_path):
     assert "mybert" not in figure.alt and f"{wanted:.1f} points (mean of 2 tasks)" in figure.message
 
 
+def test_no_encoder_that_loses_is_said_to_gain_and_a_gpu_has_a_note_of_its_own(tmp_path):
+    fill(tmp_path, "ner", "glove", seeds=2)
+    fill(tmp_path, "ner", "elmo", seeds=2, lift=-0.2)
+    shown = section(board_of(tmp_path, [cost_of("glove"), cost_of("elmo")]))
+    [figure] = shown.figures
+    assert figure.message.startswith("no encoder gains over glove; elmo comes nearest, −")
+    assert "bars: 95 % interval of each test alone" in figure.svg
+    assert "One thread. load: processor seconds" in shown.tables[0].notes[0]
+    on_gpu = []
+    for cost in (cost_of("glove"), cost_of("elmo")):
+        content = cost.to_json()
+        content["environment"]["device"] = "A GPU"
+        on_gpu.append(EncoderCost.read(content, "cost"))
+    [table] = section(board_of(tmp_path, on_gpu)).tables
+    assert table.notes[0].startswith("Gains: ") and "Costs: A GPU; " in table.notes[0]
+    assert "wall time" in table.notes[0] and "thread" not in table.notes[0]
+
+
 @pytest.mark.parametrize("costs", first_ones([["elmo"], [], ["glove"]], 1))
 def test_without_the_costs_of_two_encoders_there_is_no_section(ledger, costs):
     assert section(board_of(ledger, [cost_of(name) for name in costs])) is None

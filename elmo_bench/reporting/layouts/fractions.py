@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from elmo_bench.reporting.charts import chart
+from elmo_bench.reporting.charts import BARS, chart
 from elmo_bench.reporting.figures import Drawing, figure
 from elmo_bench.reporting.formats import (
     gain_formats,
@@ -146,7 +146,15 @@ def draw(
         stem = f"{first.home_stem}-{experiment.name}"
         message = _message(points, experiment)
         figures.append(
-            chart(stem, title, drawn, message=message, share=True, task=first.task)
+            chart(
+                stem,
+                title,
+                drawn,
+                message=message,
+                bars=BARS,
+                share=True,
+                task=first.task,
+            )
         )
     return figures
 

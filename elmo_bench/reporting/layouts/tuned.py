@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from elmo_bench.reporting.charts import log_ticks, name_points
+from elmo_bench.reporting.charts import ABOVE_NAMES, BARS, log_ticks, name_points
 from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, figure, look
 from elmo_bench.reporting.formats import (
     gain_formats,
@@ -115,7 +115,7 @@ def _against_minutes(
 
     def paint(axes: Axes, phone: bool) -> None:
         _paint(axes, lines)
-        axes.set(xlabel=along, ylabel=up)
+        axes.set(xlabel=along, ylabel=f"{up}\n(bars: {BARS})")
 
     return Drawing(
         f"{stem}-{'gpu' if on_gpu else 'minutes'}",
@@ -175,6 +175,7 @@ def _paint(axes: Axes, lines: list[dict[str, Any]]) -> None:
             markerfacecolor=face,
             capsize=3,
             elinewidth=1.3,
+            zorder=ABOVE_NAMES,
         )
         name = f"{line['line']} {line['mark']}".rstrip()
         names.append((x, y, name, colour))

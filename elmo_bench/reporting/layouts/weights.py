@@ -200,8 +200,10 @@ def _paint(
 ) -> None:
     filled = [row + [nan] * (len(columns) - len(row)) for row in grid]
     across, down = range(len(columns)), range(len(names))
+    # Edges, since a single row of middles would have no height.
+    x_edges, y_edges = (np.arange(len(cells) + 1) - 0.5 for cells in (across, down))
     axes.pcolormesh(
-        across, down, filled, cmap="Blues", vmin=0, vmax=1.1, edgecolor=SURFACE
+        x_edges, y_edges, filled, cmap="Blues", vmin=0, vmax=1.1, edgecolor=SURFACE
     )
     axes.invert_yaxis()
     for y, cells in enumerate(texts):
