@@ -21,10 +21,11 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, locked, remove_unfinished
+from elmo_bench.base.files import atomic_write, locked
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
+from elmo_bench.base.unfinished import remove_unfinished
 from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import (
