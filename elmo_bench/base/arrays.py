@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import xxhash
 from safetensors import safe_open
-from safetensors.numpy import save_file
 
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import reader, reading
+from elmo_bench.base.tensor_files import write_tensors
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: str = "") -> None:
@@ -24,7 +24,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: str = "") 
     # One key: safetensors writes several keys of metadata in any order.
     metadata = {"about": f"{_check(arrays, about)} {about}"}
     with atomic_write(path) as file:
-        save_file(dict(arrays), file.name, metadata)
+        write_tensors(file, arrays, metadata)
 
 
 @reader

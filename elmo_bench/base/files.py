@@ -5,16 +5,12 @@ Reading text files, writing files atomically, locks and checkpoints.
 
 import codecs
 import contextlib
-import fcntl
 import gzip
 import hashlib
 import io
 import lzma
 import os
-import re
 import shutil
-import stat
-import time
 import uuid
 import zipfile
 import zlib
@@ -28,16 +24,12 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.reading import check_pointer, check_regular, reader, reading
 from elmo_bench.base.refusals import disk_errors, make_folder, refusal
+from elmo_bench.base.unfinished import hold, remove_stale, unfinished
 from elmo_bench.base.xz import Xz
 
 STANDARD_INPUT = Path("-")
 # Seconds that a lock is waited for: `holder_of` of the ledger takes one for a moment.
 PATIENCE = 0.2
-# Ends the names of files that will get another name when they are complete.
-UNFINISHED = ".unfinished"
-# Their names, earlier versions' names included.
-TEMPORARY = r"\..+\.[0-9a-f]{8}(\.unfinished)?"
-STALE = 24 * 3600  # seconds
 # Bytes: a few compressed kilobytes may hold a line of gigabytes.
 LONGEST_LINE = 2**28
 # Errors of files that `open_text` opens.
@@ -176,75 +168,42 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
     """A file handle whose contents replace `path` atomically when the block ends.
 
     The user's umask sets the permissions. Raises UserError if the disk refuses; an
-    earlier file at `path` then stays. The first write of a process to a folder also
-    removes what killed processes left there (see `remove_stale`).
+    earlier file at `path` then stays. Raises FileNotFoundError if another process
+    removes the unfinished file. The first write of a process to a folder also removes
+    what killed processes left there (see `remove_stale`).
     """
-    encoding = None if "b" in mode else "utf-8"
     temporary = unfinished(path, uuid.uuid4().hex[:8])
     with disk_errors(path):
         make_folder(path.parent)
         remove_stale(path.parent)
         try:
-            with temporary.open(mode.replace("w", "x"), encoding=encoding) as handle:
+            with _new_file(temporary, path, mode) as handle:
                 hold(handle)
                 yield handle
                 handle.flush()
                 os.fsync(handle.fileno())
             temporary.replace(path)
         except OSError as error:
-            if error.filename != str(temporary):
-                raise
-            if isinstance(error, FileNotFoundError):  # a folder without files: /proc
-                raise UserError(
-                    f"{path}: cannot be made ({error.strerror}). Choose another folder."
-                ) from None
-            error.filename = str(path)
+            if error.filename == str(temporary):
+                error.filename = str(path)
             raise
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
 
-def unfinished(path: Path, mark: str) -> Path:
-    """The name of a file next to `path` that will replace it when it is complete."""
-    return path.parent / f".{path.name}.{mark}{UNFINISHED}"
+def _new_file(temporary: Path, path: Path, mode: str) -> IO:
+    """Open a new file that will replace `path`.
 
-
-def hold(file: IO) -> None:
-    """Mark an unfinished file as in use, until it is closed or the process ends.
-
-    On a disk without locks, its age alone protects it.
+    Raises UserError in a folder that can have no files, such as /proc.
     """
-    with contextlib.suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def remove_stale(folder: Path) -> None:
-    """Remove unfinished files that killed processes left in a folder.
-
-    These are older than a day, and no process holds them. A process looks at a folder
-    once.
-    """
-    if folder in _looked_at:
-        return
-    _looked_at.add(folder)
-    for path in folder.glob(f".*{UNFINISHED}"):
-        with contextlib.suppress(OSError):
-            if _is_stale(path):
-                path.unlink()
-
-
-_looked_at: set[Path] = set()
-
-
-def _is_stale(path: Path) -> bool:
-    """Raises OSError if a process holds the file, or the disk has no locks."""
-    state = path.lstat()
-    if not stat.S_ISREG(state.st_mode) or time.time() - state.st_mtime < STALE:
-        return False
-    with path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return True
+    encoding = None if "b" in mode else "utf-8"
+    try:
+        return temporary.open(mode.replace("w", "x"), encoding=encoding)
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{path}: cannot be made ({error.strerror}). Choose another folder."
+        ) from None
 
 
 @contextlib.contextmanager
@@ -277,18 +236,6 @@ def locked(path: Path, content: str, *, held: UserError) -> Iterator[None]:
             not_locked = UserError(f"{path}: cannot be locked ({why})")
             raise refusal(error, path) or not_locked from None
         yield
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove the files of processes that were killed in `atomic_write`.
-
-    Nobody else may write to the folder.
-    """
-    for path in folder.glob(".*"):
-        is_temporary = re.fullmatch(TEMPORARY, path.name)
-        if is_temporary and path.is_file():
-            with contextlib.suppress(OSError):
-                path.unlink()
 
 
 def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:

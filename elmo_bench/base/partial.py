@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_bench.base.files import hold, remove_stale, sha256_of, unfinished
+from elmo_bench.base.files import sha256_of
 from elmo_bench.base.progress import progress
+from elmo_bench.base.unfinished import hold, remove_stale, unfinished
 
 if TYPE_CHECKING:
     from requests import Response

@@ -6,7 +6,7 @@ Shape letters: B sentences, T tokens, C characters, N distinct words, L layers, 
 projection, H cell; a leading 2 is the direction.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
 from itertools import chain
 from typing import Any
 
@@ -144,7 +144,7 @@ def keep(earlier: list[State], last: list[State]) -> list[State]:
     return states
 
 
-def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
+def batch_to_ids(batch: Iterable[Iterable[str]]) -> Tensor:
     """Tokenised sentences -> character ids int64 [B, T, 50].
 
     Zeros follow a sentence's end; there are no sentence markers. No sentences give
@@ -156,10 +156,11 @@ def batch_to_ids(batch: Iterable[Sequence[str]]) -> Tensor:
     return torch.from_numpy(batch_ids(sentences))
 
 
-def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> list[Sequence[str]]:
+def check_tokens(sentences: Iterable[Iterable[str]], call: str) -> list[Sequence[str]]:
     """The sentences as a list: a pandas Series is indexed by its labels.
 
-    Raises UserError unless these are sentences of strings; a string would be read as a
+    A sentence that can be read only once, such as `map(…)`, becomes a list. Raises
+    UserError unless these are sentences of strings; a string would be read as a
     sentence of letters.
     """
     if isinstance(sentences, str):
@@ -168,13 +169,15 @@ def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> list[Sequence
             f"{call}: {start} is a string, expected a list of sentences. "
             f"Give [{start}.split()]."
         )
-    sentences = list(sentences)
-    for number, sentence in enumerate(sentences):
-        if isinstance(sentence, str) or not isinstance(sentence, Iterable):
-            kind = type(sentence).__name__
+    checked: list[Sequence[str]] = []
+    for number, given in enumerate(sentences):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            kind = type(given).__name__
             raise UserError(
-                f"{call}: {sentence!r:.40} is a {kind}, expected a list of tokens."
+                f"{call}: {given!r:.40} is a {kind}, expected a list of tokens."
             )
+        sentence: Any = given if isinstance(given, Sized) else list(given)
+        checked.append(sentence)
         if {*map(type, sentence)} <= {str}:  # several times faster than one by one
             continue
         for position, token in enumerate(sentence):
@@ -183,7 +186,7 @@ def check_tokens(sentences: Iterable[Sequence[str]], call: str) -> list[Sequence
                     f"{call}: token {position} of sentence {number} (counted from 0) "
                     f"is {token!r:.60}. Give strings."
                 )
-    return sentences
+    return checked
 
 
 def check_ids(inputs: Tensor) -> np.ndarray:

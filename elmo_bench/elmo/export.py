@@ -17,12 +17,14 @@ from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.notes import note
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import (
     SHIPPED,
     check_free,
     checksum_of,
+    fetch_softmax,
     is_repository,
     locate,
     repository,
@@ -127,6 +129,10 @@ class Shareable(
                 "training's output."
             )
         options, weights = self.files
+        try:
+            fetch_softmax(weights)
+        except UserError as error:  # a token of `from_pretrained` is not kept
+            note(f"saved without the softmax that it may have: {error}")
         contents: dict[str, Content] = {
             "options.json": options,
             **softmax_files(weights),
@@ -167,6 +173,7 @@ def export(
     """
     out = Path(out)
     options_file, weights_file = locate(weights, options)
+    fetch_softmax(weights_file)
     softmax = softmax_files(weights_file)
     names = ["options.json", "weights.hdf5", *softmax, "README.md"]
     check_free(out, names)

@@ -17,6 +17,7 @@ BYTES = 128 * 2**20  # of remembered word vectors
 BFLOAT16 = (8, 0)  # compute capability from which GPUs multiply in bfloat16 and TF32
 
 _THREAD = threading.local()
+_PRODUCTS = threading.RLock()  # held where products have another precision
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -86,13 +87,14 @@ def float32_products(precision: str) -> Iterator[None]:
     """Products of float32 matrices are exact with `ieee`, whatever was set before.
 
     With `tf32` they are TF32 on a GPU. Convolutions are always exact. The settings are
-    the process's: one thread at a time may use this.
+    the process's, so one thread at a time runs such a block.
     """
-    before = _set([precision, "ieee", "ieee", "ieee"])
-    try:
-        yield
-    finally:
-        _set(before)
+    with _PRODUCTS:
+        before = _set([precision, "ieee", "ieee", "ieee"])
+        try:
+            yield
+        finally:
+            _set(before)
 
 
 class _ExactProducts:

@@ -41,6 +41,8 @@ ENDINGS = ("", ".gz", ".xz")  # of the vocabulary
 ADDRESS = ("https://", "http://")
 FILES = (*OPTIONS, *WEIGHTS)
 HUB = (f"*{SOFTMAX}", f"*{VOCABULARY}*")
+# A repository's folder in the Hub's cache, which has the folder snapshots/COMMIT.
+CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 
 
 class NoSoftmax(UserError):
@@ -141,6 +143,23 @@ def softmax_of(weights: Path) -> tuple[Path, Path] | None:
         if vocabulary.is_file():
             return softmax, vocabulary
     raise UserError(f"{softmax}: its vocabulary is missing. Put {names[0]} next to it.")
+
+
+def fetch_softmax(weights: Path) -> None:
+    """Download the softmax of weights of the Hub next to them, if there is one.
+
+    `weights` is any file; one in the Hub's cache belongs to a repository and a commit.
+    `locate` downloads no softmax, since most uses read none. Raises UserError if the
+    repository cannot be asked.
+    """
+    commit = weights.parent
+    folder = commit.parent.parent
+    cached = CACHED.fullmatch(folder.name)
+    if cached is None or commit.parent.name != "snapshots":
+        return
+    user, repo = cached.groups()
+    name = f"{user}/{repo}@{commit.name}"
+    repository(name, files=HUB, cache_dir=folder.parent)
 
 
 def softmax_files(weights: Path) -> dict[str, Path]:

@@ -49,8 +49,9 @@ class WordsAlone:
         Each distinct word goes through ELMo once. Raises UserError for a sentence that
         is not a list of strings.
         """
+        sentences = check_tokens(sentences, "encode")
         rows: dict[str, int] = {}
-        for sentence in check_tokens(sentences, "encode"):
+        for sentence in sentences:
             for word in sentence:
                 rows.setdefault(word, len(rows))
         if not rows:

@@ -4,11 +4,10 @@ Without remote code.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, chain
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -25,18 +24,18 @@ from elmo_bench.elmo.frozen import (
     moved,
     multiplies_bfloat16,
 )
-from elmo_bench.encoders import Encoder
+from elmo_bench.encoders import Encoder, hf_files
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_adapter import has_adapter
-from elmo_bench.encoders.hf_files import PACKAGES, checksum, files_of, find
 from elmo_bench.encoders.hf_lora import prepare_training
-from elmo_bench.encoders.hf_model import load_model
-from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces
+from elmo_bench.encoders.hf_model import load_model, to_bfloat16
+from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces, flat
 from elmo_bench.encoders.tuning import FROZEN, TRAINED_TEXTS, Tuned, check_way
 from elmo_bench.text.batch import by_length, pools
 
 POOLINGS = ("first", "last", "mean")
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+# What the checksum says of them: another word after a change of the vectors.
+PRECISIONS = {"float32": "float32", "bfloat16": "bfloat16.2"}
 # Texts and pieces, at most, that go through the network together.
 CPU_POOL = (64, 4096)
 GPU_POOL = (512, 16384)
@@ -60,7 +59,7 @@ class HfEncoder:
     `packages`.
     """
 
-    packages = PACKAGES
+    packages = hf_files.PACKAGES
 
     def __init__(
         self,
@@ -94,10 +93,12 @@ class HfEncoder:
                 "Choose float32 or bfloat16."
             )
         check_way(tune, precision=precision)
-        self.folder = find(weights)
-        self.files = files_of(self.folder)
-        self.checksum = checksum(weights, self.folder)
+        self.folder = hf_files.find(weights)
+        contents = hf_files.contents_of(self.folder)
+        self.files = [content.path for content in contents]
+        self.checksum = hf_files.checksum(weights, self.folder, contents)
         self.model, self.tokeniser = load_model(self.folder)
+        hf_files.check_unchanged(self.folder, contents)
         self.device = device_named(device)
         self.name = weights
         self._to_device(precision)
@@ -116,7 +117,8 @@ class HfEncoder:
         with reading(weights, what, ""):
             self.pooling = pooling or ("last" if self._is_causal() else "first")
             self._check(slack=1e-4 if precision == "float32" else 0.05)
-        for option in sorted({self.pooling, precision} - {"first", "float32"}):
+        options = {self.pooling, PRECISIONS[precision]}
+        for option in sorted(options - {"first", "float32"}):
             self.checksum += f" {option}"
         self.tuned: Tuned | None = None
         if tune != FROZEN:
@@ -137,8 +139,10 @@ class HfEncoder:
         # A GPU would wait for one core.
         parallel = "true" if on_gpu else "false"
         os.environ.setdefault("TOKENIZERS_PARALLELISM", parallel)
-        self.model.eval().requires_grad_(False)
-        self.model.to(self.device, PRECISIONS[precision])
+        self.model.eval().requires_grad_(False).float()
+        if precision == "bfloat16":
+            to_bfloat16(self.model)
+        self.model.to(self.device)
 
     def _longest(self) -> int:
         """The most pieces that the network reads at once, markers included.
@@ -291,7 +295,7 @@ class HfEncoder:
         counts = [text.words for text in texts]
         inside = torch.arange(int(lengths.max())) < lengths[:, None]  # BP
         ids = torch.zeros(inside.shape, dtype=torch.long)
-        ids[inside] = _flat(text.ids for text in texts)
+        ids[inside] = flat(text.ids for text in texts)
         words, places = self._pooled(texts, lengths, inside)
         sizes = torch.bincount(words, minlength=sum(counts)).clamp(min=1)
         ids, mask, words, places, sizes = moved(
@@ -325,7 +329,7 @@ class HfEncoder:
         The number of the word among all words, and the piece's place in the flattened
         batch `inside` [B, P].
         """
-        owners = _flat(text.owners for text in texts)
+        owners = flat(text.owners for text in texts)
         starts = torch.tensor([0, *accumulate(text.words for text in texts)])
         starts = starts[:-1].repeat_interleave(lengths)
         of_words = owners != OUTSIDE
@@ -342,8 +346,3 @@ class HfEncoder:
 
 
 load: type[Encoder] = HfEncoder
-
-
-def _flat(lists: Iterable[Sequence[int]]) -> Tensor:
-    """The numbers of all lists, int64."""
-    return torch.from_numpy(np.fromiter(chain.from_iterable(lists), np.int64))

@@ -5,6 +5,7 @@ matrices whose products are added to weights. The configuration may come from an
 so it chooses no class and no other file: only its numbers are given to `peft`.
 """
 
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,14 @@ SETTINGS = (
     *("fan_in_fan_out", "rank_pattern", "alpha_pattern", "layers_to_transform"),
     *("layers_pattern", "lora_bias"),
 )
+# Of these, the ones that `peft` reads as regular expressions, or as names of modules,
+# which are enough. A stranger's expression could take hours.
+PATTERNS = (
+    *("target_modules", "exclude_modules", "layers_pattern"),
+    *("rank_pattern", "alpha_pattern"),
+)
+NAME = re.compile(r"[\w.]+")
+ALL = "all-linear"  # of target_modules
 # Settings that change nothing once the adapter is trained.
 UNUSED = (
     *("peft_type", "peft_version", "base_model_name_or_path", "revision", "task_type"),
@@ -104,7 +113,24 @@ def _settings(path: Path) -> dict[str, Any]:
     for name in SETTINGS:
         if config.get(name) is not None:
             settings[name] = config[name]
+    for name in PATTERNS:
+        if settings.get(name):
+            _check_names(settings[name], f"{path}: {name}")
     return settings
+
+
+def _check_names(value: Any, where: str) -> None:
+    """Raise UserError unless all texts of a setting are names of modules.
+
+    value: a text, a list of texts, or texts with their numbers.
+    """
+    for text in value if isinstance(value, list | dict) else [value]:
+        is_name = isinstance(text, str) and NAME.fullmatch(text)
+        if not is_name and text != ALL:
+            raise UserError(
+                f"{where} has {text!r:.60}, expected names of modules. List them, "
+                f"or: {MERGE}"
+            )
 
 
 def _for_network(tensors: dict[str, "Tensor"], model: Any) -> dict[str, "Tensor"]:

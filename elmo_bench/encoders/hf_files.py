@@ -9,9 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from elmo_bench.base.downloads import cache_folder
+from elmo_bench.base.downloads import Content, cache_folder, changed
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import sha256_of
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.elmo.pretrained import TABLE, is_repository, repository
@@ -150,12 +149,28 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(files)
 
 
-def checksum(weights: str, folder: Path) -> str:
+def contents_of(folder: Path) -> list[Content]:
+    """The checksums of `files_of`, taken before they are read.
+
+    Raises UserError if one cannot be read.
+    """
+    return [Content(path) for path in files_of(folder)]
+
+
+def check_unchanged(folder: Path, contents: Sequence[Content]) -> None:
+    """Raise UserError if a file was changed, added or removed since `contents_of`."""
+    for content in contents:
+        content.check()
+    if files_of(folder) != [content.path for content in contents]:
+        raise changed(folder)
+
+
+def checksum(weights: str, folder: Path, contents: Sequence[Content]) -> str:
     """SHA-256 of the names and contents of the files.
 
     Raises UserError if a published model has other files.
     """
-    digests = {path.name: sha256_of(path) for path in files_of(folder)}
+    digests = {content.path.name: content.sha256 for content in contents}
     if weights in PUBLISHED:
         published = PUBLISHED[weights]["sha256"]
         for name in sorted(digests.keys() | published.keys()):

@@ -1,11 +1,14 @@
 """A transformer's network and tokeniser, from files that may come from anybody."""
 
 import logging
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.modules import module as torch_module
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.int8 import ENDING, read_tensors
@@ -16,6 +19,12 @@ from elmo_bench.encoders.hf_files import files_of, only_files, weights_of
 from elmo_bench.encoders.hf_tokenisers import SAFELY, load_tokeniser
 
 SPARE = 10**6  # numbers that a network may have that its files lack
+# Modules and parameters that any network may have: 8 layers have about 300, and 128
+# experts in each of them 10,000.
+PARTS = 20_000
+MASKS = 2**26  # bytes of buffers, such as causal masks, that any network may have
+# A key of config.json that names the file of weights.
+WEIGHTS_KEY = "transformers_weights"
 
 
 @reader
@@ -55,8 +64,8 @@ def _config(folder: Path) -> Any:
 
     What `config.json` says of attention is not used, since it may name a kernel to
     download. A network that is too large to be built is refused, whatever its weights
-    hold: it has fewer layers than its files have bytes / 1000, and fewer numbers than
-    they have bytes. Raises UserError.
+    hold: it has fewer layers than its files have bytes / 1000, fewer numbers than they
+    have bytes, and few modules and buffers for their size. Raises UserError.
     """
     from transformers import AutoConfig, AutoModel
 
@@ -68,6 +77,11 @@ def _config(folder: Path) -> Any:
             f"{path}: not the configuration of these weights. "
             "Save the model again with save_pretrained."
         )
+    if _has_key(settings, WEIGHTS_KEY):
+        raise UserError(
+            f"{path}: names a file of weights ({WEIGHTS_KEY}), which may be any file. "
+            "Remove that key."
+        )
     config = AutoConfig.from_pretrained(folder, **SAFELY)
     for part in _parts(config):
         # Under a name of its own, such as n_layer.
@@ -77,7 +91,7 @@ def _config(folder: Path) -> Any:
                 "Save the model again with save_pretrained."
             )
     config._attn_implementation = "eager"
-    with torch.device("meta"):
+    with torch.device("meta"), _at_most(PARTS + size // 1000, path):
         model = AutoModel.from_config(config, trust_remote_code=False)
     numbers = model.num_parameters()
     if numbers > SPARE + 2 * size:  # a pooler may be missing
@@ -85,8 +99,57 @@ def _config(folder: Path) -> Any:
             f"{path}: {numbers:,} numbers, but the weights have {size:,} bytes. "
             "Save the model again."
         )
+    buffers = sum(buffer.nbytes for buffer in model.buffers())
+    if buffers > MASKS + 2 * size:
+        raise UserError(
+            f"{path}: masks and tables of {buffers:,} bytes, but the weights have "
+            f"{size:,}. Save the model again."
+        )
     config._attn_implementation = "sdpa" if model._supports_sdpa else "eager"
     return config
+
+
+@contextmanager
+def _at_most(parts: int, path: Path) -> Iterator[None]:
+    """In the block, a network of more modules and parameters raises UserError.
+
+    A configuration may ask for any number of them under many names, such as
+    num_experts or block_sizes, so they are counted while they are made.
+    """
+    thread = threading.get_ident()
+    count = 0
+
+    def count_part(*_: Any) -> None:
+        nonlocal count
+        if threading.get_ident() != thread:  # the hooks are the process's
+            return
+        count += 1
+        if count > parts:
+            raise UserError(
+                f"{path}: more layers or experts than these weights hold. "
+                "Save the model again with save_pretrained."
+            )
+
+    hooks = (
+        torch_module.register_module_module_registration_hook(count_part),
+        torch_module.register_module_parameter_registration_hook(count_part),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _has_key(settings: Any, wanted: str) -> bool:
+    """Whether a key has a value, at any level."""
+    if isinstance(settings, list):
+        return any(_has_key(item, wanted) for item in settings)
+    if not isinstance(settings, dict):
+        return False
+    if settings.get(wanted) is not None:
+        return True
+    return _has_key([*settings.values()], wanted)
 
 
 def _has_depth(settings: Any, size: int) -> bool:
@@ -111,7 +174,10 @@ def _parts(config: Any) -> Iterator[Any]:
 
 
 def _is_depth(value: Any, size: int) -> bool:
-    if value is None or isinstance(value, bool | str | list | dict):
+    """Whether a value may be a number of layers, or a list of such numbers."""
+    if isinstance(value, list):
+        return all(_is_depth(item, size) for item in value)
+    if value is None or isinstance(value, bool | str | dict):
         return True
     return 0 <= value <= max(8, size / 1000)
 
@@ -135,6 +201,21 @@ def _network(config: Any, files: Path) -> tuple[Any, set[str]]:
     )
     mismatched = {name for name, *_ in about["mismatched_keys"]}
     return model, about["missing_keys"] | mismatched
+
+
+def to_bfloat16(model: Any) -> None:
+    """Convert the numbers of a network, in place, but not its frequencies.
+
+    Rotary positions are multiples of frequencies (`inv_freq`), which transformers
+    computes in float32: in bfloat16 the cosine of position 900 is wrong by up to 0.3.
+    Other buffers, such as tables of positions, are added to vectors, so they have the
+    type of these.
+    """
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(torch.bfloat16)
+    for name, buffer in model.named_buffers():
+        if buffer.is_floating_point() and "freq" not in name.rpartition(".")[2]:
+            buffer.data = buffer.data.to(torch.bfloat16)
 
 
 def _from_int8(config: Any, weights: Path) -> tuple[Any, set[str]]:

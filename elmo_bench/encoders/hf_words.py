@@ -1,7 +1,12 @@
 """The pieces of words, and the parts of a sequence that a network reads at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import digest
@@ -105,12 +110,26 @@ class Pieces:
         pieces keeps its first ones.
         """
         lists = [list(sentence) for sentence in sentences]
-        coded = self.backend.encode_batch(lists, is_pretokenized=True)
+        try:
+            coded = self.backend.encode_batch(lists, is_pretokenized=True)
+        except TypeError:  # half a surrogate pair, which UTF-8 does not have
+            lists = [[_encodable(word) for word in sentence] for sentence in lists]
+            coded = self.backend.encode_batch(lists, is_pretokenized=True)
         results: list[list[Part]] = []
         for words, pieces in zip(lists, coded, strict=True):
             parts = _parts(pieces.ids, pieces.word_ids, len(words), longest)
             results.append([*parts] if words else [])
         return results
+
+
+def flat(lists: Iterable[Sequence[int]]) -> Tensor:
+    """The numbers of all lists, int64."""
+    return torch.from_numpy(np.fromiter(chain.from_iterable(lists), np.int64))
+
+
+def _encodable(word: str) -> str:
+    """A word without the characters that UTF-8 lacks, as ELMo reads it."""
+    return word.encode("utf-8", "ignore").decode()
 
 
 def _parts(

@@ -48,7 +48,7 @@ def nearest(
     with the text.
     only: tokens that are this word in any case, so that no other sentences are encoded.
     each_word_once: for vectors that are the same in any sentence; the word at
-    `position` is left out, too.
+    `position` is left out, too, in any case.
     seen: called with the number of sentences after each batch.
     """
     query = tuple(sentence)
@@ -60,7 +60,7 @@ def nearest(
     def may_be_shown(word: str) -> bool:
         if only is not None and word.lower() != only.lower():
             return False
-        return not each_word_once or word != query[position]
+        return not each_word_once or word.lower() != query[position].lower()
 
     def texts() -> Iterator[Sentence]:
         for words in map(tuple, sentences):

@@ -5,8 +5,8 @@ Also reading GloVe text.
 The cache folder (see `downloads.py`) has these folders:
   vectors/     files under a known name, such as glove.840B.300d.zip: downloaded, or put
                there by hand
-  trimmed/     the rows of one vocabulary, named by the checksums of the file and of the
-               vocabulary
+  trimmed/     the rows of one vocabulary, named by VERSION and by the checksums of the
+               file and of the vocabulary
   checksums/   the SHA-256 of a large file, named by its path and state (see
                base/downloads.py)
 Only `vectors/` matters: missing or damaged files of the other two are made again.
@@ -42,6 +42,8 @@ SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # names of the files in W
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
 BINARY = (".bin", ".bin.gz", ".bin.xz")  # of word2vec
 KNOWN = (*SHIPPED, *VECTORS)
+# Raise it when a file is read otherwise: then old files in trimmed/ are not read.
+VERSION = 1
 NUL = 0  # found in a line nine times as fast as b"\0" is
 # A word with numbers that do not belong to it.
 NUMBERED = re.compile(rb"[^ ]*( [-+]?[.]?\d[\d.]*(e[-+]?\d+)?)+")
@@ -192,7 +194,7 @@ def _published(name: str) -> Path:
 def _trimmed(content: Content, keep: Collection[str]) -> tuple[list[str], np.ndarray]:
     """`_read`, from the cache if it is there undamaged."""
     vocabulary = hashlib.sha256(_joined(sorted(set(keep)))).hexdigest()
-    name = f"{content.sha256[:16]}-{vocabulary[:16]}.safetensors"
+    name = f"{VERSION}-{content.sha256[:16]}-{vocabulary[:16]}.safetensors"
     cached = cache_folder() / "trimmed" / name
     with contextlib.suppress(UserError):
         arrays, _ = read_arrays(cached)

@@ -23,6 +23,7 @@ class Graphs:
     def __init__(self, device: torch.device):
         self.seen: Counter[Hashable] = Counter()
         self.graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
+        self.device = device
         self.on_gpu = device.type == "cuda"
         if self.on_gpu:
             self.pool = torch.cuda.graph_pool_handle()
@@ -31,8 +32,16 @@ class Graphs:
     def run(self, key: Hashable, loop: Callable[[], None]) -> None:
         """Run the loop of a key.
 
-        It does the same to the same addresses whenever its key comes.
+        It does the same to the same addresses whenever its key comes. On a GPU, graphs
+        and Triton take the current device, so the loop's becomes current.
         """
+        if self.device.type == "cuda":
+            with torch.cuda.device(self.device):
+                self._run(key, loop)
+        else:
+            self._run(key, loop)
+
+    def _run(self, key: Hashable, loop: Callable[[], None]) -> None:
         self.seen[key] += 1
         graph = self.graphs.get(key)
         if graph:

@@ -40,6 +40,7 @@ LONGEST = 20_000  # characters of a line
 START, END = 0, 1  # the numbers of the sentence markers
 OTHER = -1  # the number of a word that another text lacks
 WORDS_AT_ONCE = 2**17  # spelt; `words_ids` makes int64
+ENCODED = "text.safetensors"  # the name of an encoded text in its folder
 ARRAYS = ("tokens", "starts", "characters", "targets")  # of an encoded text
 
 
@@ -134,10 +135,14 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
     """A corpus in memory.
 
     `vocabulary` is the one of the softmax, or how many of the most frequent words to
-    take. Raises UserError if there are no sentences.
+    take. Raises UserError if there are no sentences, and if a file changes while it is
+    read.
     """
-    digest = _digest(corpus, vocabulary)
+    contents = [Content(file) for file in corpus.files]
+    digest = _digest(corpus, contents, vocabulary)
     words, tokens, starts = _numbered(corpus)
+    for content in contents:
+        content.check()
     if isinstance(vocabulary, int):
         counts = np.bincount(tokens, minlength=len(words)).tolist()
         frequencies = Counter(dict(zip(words, counts, strict=True)))
@@ -248,11 +253,12 @@ def encode_once(
 
     It is encoded again if a byte of the text has changed.
     """
-    path = folder / "text.safetensors"
+    path = folder / ENCODED
     if path.is_file():
         arrays, about = read_arrays(path)
         digest, _, counts = about.partition(" ")
-        if digest == _digest(corpus, vocabulary):
+        contents = [Content(file) for file in corpus.files]
+        if digest == _digest(corpus, contents, vocabulary):
             stored = TargetVocabulary(parse_json(counts, path))
             return Encoded(**arrays, vocabulary=stored, digest=digest)  # type: ignore[arg-type]
     encoded = encode(corpus, vocabulary)
@@ -261,8 +267,10 @@ def encode_once(
     return encoded
 
 
-def _digest(corpus: Corpus, vocabulary: TargetVocabulary | int) -> str:
-    files = [Content(file).sha256 for file in corpus.files]
+def _digest(
+    corpus: Corpus, contents: Sequence[Content], vocabulary: TargetVocabulary | int
+) -> str:
+    files = [content.sha256 for content in contents]
     words = vocabulary if isinstance(vocabulary, int) else list(vocabulary)
     choices = json.dumps([VERSION, files, corpus.tokenizer, words])
     return hashlib.sha256(choices.encode()).hexdigest()

@@ -182,17 +182,18 @@ def loss_rows(
     """
     if logits.is_cuda and triton:
         rows, columns = logits.shape
-        _loss_rows[(rows,)](
-            logits,
-            column,
-            separate,
-            loss,
-            d_separate,
-            columns,
-            logits.stride(0),
-            BLOCK=COLUMNS,
-            num_warps=8,
-        )
+        with torch.cuda.device_of(logits):  # Triton launches on the current one
+            _loss_rows[(rows,)](
+                logits,
+                column,
+                separate,
+                loss,
+                d_separate,
+                columns,
+                logits.stride(0),
+                BLOCK=COLUMNS,
+                num_warps=8,
+            )
         return
     x = logits.float()
     outside = column == SEPARATE

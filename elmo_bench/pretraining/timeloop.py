@@ -18,7 +18,9 @@ from elmo_bench.elmo.kernels.steps import (
 from elmo_bench.elmo.model import ProjectedLstm
 from elmo_bench.nn.graphs import Graphs
 
-LEAST_ROOM = 2**17  # rows of the buffers on a GPU, in both directions
+# Rows of the buffers on a GPU, in both directions, up to which there are twice as many
+# as are needed: larger buffers have other addresses, so graphs are captured again.
+SPARE_ROOM = 2**17
 
 
 def layer(lstm: ProjectedLstm, x: Tensor) -> Tensor:
@@ -36,6 +38,13 @@ def layer(lstm: ProjectedLstm, x: Tensor) -> Tensor:
     return _Layer.apply(x, lstm.weight, lstm.gate_bias(), lstm.projection, loop)
 
 
+def room_for(needed: int, *, on_gpu: bool) -> int:
+    """The rows of new buffers, in both directions."""
+    if not on_gpu:
+        return needed
+    return max(needed, min(2 * needed, SPARE_ROOM))
+
+
 class TimeLoop:
     """The steps of one layer, forward and backward.
 
@@ -47,8 +56,7 @@ class TimeLoop:
         cell = lstm.projection.shape[1]
         self.features = features
         self.cell = cell
-        least = LEAST_ROOM if x.is_cuda else 0
-        self.room = max(2 * rows * (steps + 1), least)
+        self.room = room_for(2 * rows * (steps + 1), on_gpu=x.is_cuda)
         sizes = {
             "both": 2 * features,
             "gates": 4 * cell,
@@ -56,13 +64,11 @@ class TimeLoop:
             "d_both": 2 * features,
             "d_y": features,
             "inside": features,
-            "d_raw": cell,
         }
         self.flat = {
             name: x.new_empty(self.room * size) for name, size in sizes.items()
         }
-        for name in ("cells", "d_c"):
-            self.flat[name] = x.new_empty(self.room * cell, dtype=torch.float32)
+        self.flat["cells"] = x.new_empty(self.room * cell, dtype=torch.float32)
         self.weights = LayerWeights(
             gates=x.new_empty(lstm.weight.shape),
             bias=x.new_empty(lstm.bias.shape, dtype=torch.float32),
@@ -123,9 +129,9 @@ class TimeLoop:
         d_y = self.view("d_y", 2, steps, rows, features)
         inside = self.view("inside", 2, steps, rows, features)
         d_both = self.view("d_both", 2, steps, rows, 2 * features)
-        d_raw = self.view("d_raw", 2, rows, cell)
-        d_c = self.view("d_c", 2, rows, cell)
-        d_c.zero_()
+        # Of one step; a graph takes them from memory of its own.
+        d_raw = gates.new_empty(2, rows, cell)
+        d_c = states.new_zeros(2, rows, cell)
         for t in range(steps - 1, -1, -1):
             if t + 1 < steps:
                 d_h = d_both[:, t + 1, :, features:]

@@ -20,12 +20,15 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
+from elmo_bench.base.downloads import changed
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, locked, remove_unfinished
+from elmo_bench.base.files import atomic_write, locked
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
+from elmo_bench.base.unfinished import remove_unfinished
 from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
+from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import (
     SHIPPED,
@@ -35,7 +38,9 @@ from elmo_bench.elmo.pretrained import (
     locate,
 )
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
+from elmo_bench.pretraining.checkpoints import CHECKPOINT
 from elmo_bench.pretraining.encode import (
+    ENCODED,
     Corpus,
     Encoded,
     encode_heldout,
@@ -61,7 +66,13 @@ FIT = {  # of a new softmax
     "full_from": 1.0,
 }
 FIT_OPTIMIZER = {"name": "adamw", "lr": 0.01, "betas": [0.9, 0.98], "weight_decay": 0.0}
-FOLDERS = ("checkpoints", "encoded", "softmax")  # of a training
+FOLDERS = ("checkpoints", "encoded", "softmax/checkpoints")  # of a training
+# Files that only a training writes. One of them is there before its other files.
+BEGUN = (
+    f"encoded/{ENCODED}",
+    f"checkpoints/{CHECKPOINT}",
+    f"softmax/checkpoints/{CHECKPOINT}",
+)
 PERPLEXITY = (
     "average **{average:.2f}**, forward {forward:.2f}, backward {backward:.2f}; "
     "{average_without_unknown:.2f} without `<UNK>`, which is {unknown_percent:.2f} % "
@@ -121,16 +132,25 @@ def finetune(
     checksum = checksum_of(*locate(weights))
     try:
         model, vocabulary = load_language_model(weights)
+        _check_same(weights, checksum_of(*locate(weights)), checksum)
         text, heldout = _texts(config, vocabulary, out / "encoded")
     except NoSoftmax:
         text, heldout = _texts(config, config.recipe.vocabulary, out / "encoded")
-        model = fit_softmax(weights, text, config)
+        bilm, loaded = load_bilm(weights)
+        _check_same(weights, loaded, checksum)
+        model = fit_softmax(bilm, text, config, weights=checksum)
     before = perplexity(model, heldout, device=device_of(config)) if heldout else None
     model.requires_grad_(True)
     model.dropout = config.recipe.dropout
     training = Training(model, text, config, out=out, weights=checksum)
     training.run("finetune")
     return training, heldout, before
+
+
+def _check_same(weights: str, loaded: str, checksum: str) -> None:
+    """Raise UserError if the weights have another checksum after loading."""
+    if loaded != checksum:
+        raise changed(weights)
 
 
 def _check_other_folder(config: DictConfig, weights: str) -> None:
@@ -151,8 +171,8 @@ def _resumed_or_new(config: DictConfig) -> Path:
     Raises UserError if it has files of something else.
     """
     out = Path(config.out)
-    if any((out / name).is_dir() for name in FOLDERS):
-        for name in ("", *FOLDERS, "softmax/checkpoints"):
+    if _has_begun(out):
+        for name in ("", *FOLDERS, "softmax"):
             remove_unfinished(out / name)
         return out
     check_free(out, ())
@@ -165,13 +185,29 @@ def _resumed_or_new(config: DictConfig) -> Path:
     return out
 
 
-def fit_softmax(weights: str, text: Encoded, config: DictConfig) -> LanguageModel:
+def _has_begun(out: Path) -> bool:
+    """Whether a training has written to the folder, even if it was killed there.
+
+    Folders of these names may belong to a project of the user's.
+    """
+    for name in BEGUN:
+        path = out / name
+        complete = path.parent.glob(path.name)
+        unfinished = path.parent.glob(f".{path.name}.*")
+        if any(complete) or any(unfinished):
+            return True
+    return False
+
+
+def fit_softmax(
+    bilm: BiLM, text: Encoded, config: DictConfig, *, weights: str
+) -> LanguageModel:
     """A language model of a biLM that has no softmax, and of a new softmax.
 
-    The softmax is trained for `config.fit_steps` on the text. The biLM does not change.
-    The training is kept in `<out>/softmax`, where it resumes.
+    The softmax is trained for `config.fit_steps` on the text. The biLM, whose checksum
+    is `weights`, does not change. The training is kept in `<out>/softmax`, where it
+    resumes.
     """
-    bilm, checksum = load_bilm(weights)
     words = len(text.vocabulary)
     # The log-uniform distribution, close to the frequencies of sorted words.
     frequent_first = {
@@ -189,7 +225,7 @@ def fit_softmax(weights: str, text: Encoded, config: DictConfig) -> LanguageMode
         highlight=False,
     )
     out = Path(config.out) / "softmax"
-    training = Training(model, text, fit, out=out, weights=checksum)
+    training = Training(model, text, fit, out=out, weights=weights)
     training.run("fit softmax")
     return model
 

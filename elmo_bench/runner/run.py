@@ -12,9 +12,10 @@ from omegaconf import DictConfig
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import disk_errors, remove_unfinished
+from elmo_bench.base.files import disk_errors
 from elmo_bench.base.machine import peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
+from elmo_bench.base.unfinished import remove_unfinished
 from elmo_bench.ledger import Record, RunPaths, read_record_at, record_of
 from elmo_bench.ledger.record import Kept, Refit
 from elmo_bench.runner.estimate import say_how_long

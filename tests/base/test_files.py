@@ -7,10 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save
 
+from elmo_bench.base.arrays import write_arrays
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, keep_inputs, refusal
+from elmo_bench.base.tensor_files import TYPES, write_tensors
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
@@ -76,16 +80,19 @@ DAY = 24 * 3600
 
 def test_what_killed_processes_left_is_removed_by_the_next_write(tmp_path):
     """A day later, unless a process holds it; other files of the folder stay."""
-    stale = [".o.h5.1a2b3c4d.unfinished", ".train.txt.0000aaaa.unfinished", ".file.part.unfinished"]
-    others = ["x.unfinished", ".o.h5.1a2b3c4d", ".config.deadbeef", "old.txt", ".hidden"]
+    stale = [".o.h5.1a2b3c4d.unfinished", ".train.txt.0000aaaa.unfinished", ".file.part.unfinished", ".tmpAb1cD2"]
+    others = ["x.unfinished", ".o.h5.1a2b3c4d", ".config.deadbeef", "old.txt", ".hidden", ".tmpXy3zW4"]
     for name in (*stale, *others):
         age(tmp_path / name, DAY + 60)
+    orphan = save({"a": np.zeros(2)}, {"about": "x"})  # as safetensors left it, for an earlier version
+    (tmp_path / ".tmpAb1cD2").write_bytes(orphan)
+    os.utime(tmp_path / ".tmpAb1cD2", (0, 0))
     age(tmp_path / ".young.txt.1a2b3c4d.unfinished", DAY - 60)
     age(tmp_path / ".used.txt.1a2b3c4d.unfinished", DAY + 60)
     (tmp_path / ".link.unfinished").symlink_to(tmp_path / "old.txt")
     os.mkfifo(tmp_path / ".pipe.unfinished")
     script = (
-        "import sys; from elmo_bench.base.files import hold; file = open(sys.argv[1], 'rb'); hold(file)\n"
+        "import sys; from elmo_bench.base.unfinished import hold; file = open(sys.argv[1], 'rb'); hold(file)\n"
         "print(1, flush=True); input()"
     )
     command = [sys.executable, "-c", script, str(tmp_path / ".used.txt.1a2b3c4d.unfinished")]
@@ -114,3 +121,42 @@ def test_a_killed_write_leaves_a_file_that_the_next_process_removes(tmp_path):
     with atomic_write(tmp_path / "other.txt", "w") as file:
         file.write("done")
     assert [path.name for path in tmp_path.iterdir()] == ["other.txt"]
+
+
+def test_an_unfinished_file_that_another_process_removes_is_no_folder_without_files(tmp_path):
+    with pytest.raises(FileNotFoundError) as raised, atomic_write(tmp_path / "file") as handle:
+        Path(handle.name).unlink()
+    assert raised.value.filename == str(tmp_path / "file")
+
+
+def test_tensors_have_the_bytes_of_safetensors(tmp_path):
+    arrays = {f"{name} é\n": np.arange(3).astype(name) for name in [*TYPES][::-1]}
+    arrays |= {"second": np.ones((2, 3), np.int32).T, "first": np.zeros((0, 4), np.int32), "one": np.array(2.5)}
+    arrays["big"] = np.arange(3, dtype=">f4")
+    for metadata in ({"about": 'a "text"\t\x1f\x7f €'}, {"about": ""}):
+        with (tmp_path / "file").open("wb") as file:
+            write_tensors(file, arrays, metadata)
+        contiguous = {name: np.array(array, order="C") for name, array in arrays.items()}
+        assert (tmp_path / "file").read_bytes() == save(contiguous, metadata)
+
+
+def test_a_killed_write_of_arrays_leaves_one_file_that_is_held(tmp_path, monkeypatch):
+    """safetensors' own `save_file` renames another file, with mode 0600, over the one that is held."""
+    seen = []
+    replace = Path.replace
+
+    def look(path, target):
+        seen.append(([*tmp_path.iterdir()], path.read_bytes()))
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", look)
+    before = os.umask(0o022)
+    try:
+        write_arrays(tmp_path / "a.safetensors", {"a": np.arange(5)}, "text")
+    finally:
+        os.umask(before)
+    path = tmp_path / "a.safetensors"
+    [([left], content)] = seen
+    assert left.name.startswith(".a.safetensors.")
+    assert content == path.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o644

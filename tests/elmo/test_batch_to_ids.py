@@ -7,6 +7,7 @@ import torch
 
 from elmo_bench import Elmo, ElmoEmbedder, ElmoEncoder, batch_to_ids
 from elmo_bench.base.errors import UserError
+from elmo_bench.encoders.elmo import WordsAlone
 from tests.elmo.recorded import FILES
 from tests.runs import GOLDEN
 
@@ -78,6 +79,19 @@ def test_arguments_that_do_not_fit(arguments, options, said):
 def test_what_is_no_list_of_lists_of_strings(given, said):
     for call in (batch_to_ids, ElmoEncoder(weights=str(GOLDEN)).encode):
         one_line(f"{call.__name__}: {said}", call, given)
+
+
+def test_sentences_that_can_be_read_once_are_read_once():
+    sentences = [["A", "Dog"], [], ["Ran"]]
+    lower = [[word.lower() for word in sentence] for sentence in sentences]
+    encoder = ElmoEncoder(weights=str(GOLDEN))
+    alone = WordsAlone(encoder)
+    assert torch.equal(batch_to_ids(map(str.lower, sentence) for sentence in sentences), batch_to_ids(lower))
+    for encode in (encoder.encode, alone.encode):
+        once = ((word.lower() for word in sentence) for sentence in sentences)
+        assert all(map(torch.equal, encode(once), encode(lower)))
+    once = [map(str.lower, sentence) for sentence in sentences]
+    assert torch.equal(encoder.outputs(once)["elmo"], encoder.outputs(lower)["elmo"])
 
 
 def test_a_device_that_is_not_there_is_one_line(monkeypatch):

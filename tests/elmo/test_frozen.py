@@ -11,7 +11,7 @@ import torch
 
 from elmo_bench import Elmo, ElmoEncoder, batch_to_ids
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.frozen import frozen
+from elmo_bench.elmo.frozen import float32_products, frozen
 from elmo_bench.elmo.kernels import packed
 from elmo_bench.encoders import hf
 from elmo_bench.runner.prepare import prepare
@@ -183,6 +183,28 @@ def test_threads_inside_and_outside_a_frozen_call_share_one_choice():
     finally:
         setting.fp32_precision = before
     assert seen == {"a": "ieee", "after a": "ieee", "b": "ieee", "after b": "bf16"}
+
+
+def test_blocks_of_another_precision_wait_for_each_other():
+    """Otherwise the second one takes the first one's precision for the user's, and restores it."""
+    setting = torch.backends.cuda.matmul
+    before = setting.fp32_precision
+    inside, may_end = threading.Event(), threading.Event()
+
+    def other():
+        with float32_products("ieee"):
+            inside.set()
+            assert may_end.wait(10)
+
+    thread = threading.Thread(target=other)
+    with float32_products("tf32"), float32_products("tf32"):  # a thread may nest them
+        thread.start()
+        assert not inside.wait(0.05)
+        assert setting.fp32_precision == "tf32"
+    assert inside.wait(10)
+    may_end.set()
+    thread.join(10)
+    assert setting.fp32_precision == before
 
 
 def test_an_error_inside_a_frozen_call_restores_the_choice():

@@ -2,14 +2,17 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from huggingface_hub import ModelCard
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.pretrained import locate_with_softmax
+from elmo_bench.elmo.export import export
+from elmo_bench.elmo.pretrained import fetch_softmax, locate_with_softmax
 from tests.hub import COMMIT
 from tests.runs import GOLDEN, files
 
@@ -99,6 +102,28 @@ def test_a_softmax_goes_to_the_hub_and_comes_back_where_it_is_asked_for(hub, tmp
     assert not [asked for asked in hub.asked if "softmax" in asked]
     _, _, softmax, vocabulary = locate_with_softmax("me/trained")
     assert (softmax.read_bytes(), vocabulary.read_bytes()) == (b"softmax", b"words")
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")
+def test_a_softmax_of_the_hub_is_saved_and_exported(golden, hub, tmp_path, monkeypatch):
+    """It is downloaded first: an encoder does not read it."""
+    golden.save_pretrained(tmp_path / "plain")
+    weights = {path.name: path.read_bytes() for path in (tmp_path / "plain").iterdir()}
+    softmax = {"softmax.safetensors": b"softmax", "vocabulary.txt.xz": b"words"}
+    hub.repositories |= {"me/plain": weights, "me/trained": weights | softmax, "me/too": weights | softmax}
+    for name, wanted in (("me/trained", [*softmax]), ("me/plain", [])):
+        export(name, tmp_path / "exported" / name)
+        assert files(tmp_path / "exported" / name) == sorted(["README.md", "options.json", "weights.hdf5", *wanted])
+    for path in ("weights.hdf5", "/weights.hdf5"):  # of no repository
+        fetch_softmax(Path(path))
+    encoder = ElmoEncoder.from_pretrained("me/too", cache_dir=tmp_path / "elsewhere")
+    with monkeypatch.context() as patch, noted() as notes:
+        patch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+        encoder.save_pretrained(tmp_path / "alone")
+    assert files(tmp_path / "alone") == ["README.md", "options.json", "weights.safetensors"]
+    assert [line[:47] for line in notes] == ["saved without the softmax that it may have: wei"]
+    encoder.save_pretrained(tmp_path / "saved")
+    assert files(tmp_path / "saved") == sorted(["README.md", "options.json", "weights.safetensors", *softmax])
 
 
 def test_what_the_hub_lacks_is_one_line(hub, monkeypatch):

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import atomic_write
 from elmo_bench.encoders import cache, layer_files
 from elmo_bench.encoders.cache import LayerStore
 from tests.encoders.test_cache import batch_of
@@ -50,6 +53,45 @@ def computed(folder: Path, texts=TEXTS, **options) -> int:
     store.fill(texts)
     assert torch.equal(store.batch(texts), batch_of(WordEncoder(), texts))
     return len(encoder.asked)
+
+
+def test_a_file_is_the_one_that_safetensors_writes_and_the_umask_sets_its_mode(tmp_path):
+    layers = {"1" * 32: torch.arange(12.0).view(2, 3, 2), "2" * 32: torch.zeros(2, 0, 2), "3" * 32: torch.ones(2, 1, 2)}
+    path = tmp_path / ("a" * 32) / f"{'b' * 32}.safetensors"
+    before = os.umask(0o027)
+    try:
+        layer_files.write_layers(path, layers, max_bytes=1e9)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [*path.parent.iterdir()] == [path]
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    numbers = torch.cat([tensor.flatten() for tensor in layers.values()])
+    assert path.read_bytes() == save({"layers": numbers}, metadata)
+    found = layer_files.read_layers(path, layers)
+    assert all(torch.equal(found[key], tensor) for key, tensor in layers.items())
+
+
+def test_what_safetensors_left_counts_and_makes_room(filled):
+    """Earlier versions let it write files of its own, which kills left behind."""
+    orphan = shards(filled)[0].parent / ".tmpAb1cD2"
+    orphan.write_bytes(b"x" * 10**6)
+    os.utime(orphan, (0, 0))
+    other = LayerStore(WordEncoder(checksum="other"), mode="disk", folder=filled, max_gb=1e-3)
+    other.fill(TEXTS)
+    assert not orphan.exists()
+
+
+def test_layers_whose_unfinished_file_another_process_removes_are_kept_in_memory(folder, monkeypatch):
+    def removed(path, layers, *, max_bytes):
+        with atomic_write(path) as handle:
+            Path(handle.name).unlink()
+
+    monkeypatch.setattr(cache, "write_layers", removed)
+    store = LayerStore(WordEncoder(), mode="disk", folder=folder)
+    store.fill(TEXTS)
+    assert torch.equal(store.batch(TEXTS), batch_of(WordEncoder(), TEXTS))
 
 
 @pytest.mark.parametrize("kept", [0, 7, 100, 0.5, -1])

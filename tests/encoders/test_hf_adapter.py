@@ -9,6 +9,7 @@ import torch
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.encoders.hf import HfEncoder
+from elmo_bench.encoders.hf_adapter import read_adapter
 from tests.tiny_bert import ALPHA, RANK, WIDTH, lora_matrices, make_adapter
 
 transformers = pytest.importorskip("transformers")
@@ -102,3 +103,32 @@ def test_an_adapter_without_its_base_says_so(tmp_path):
     make_adapter(tmp_path)
     with pytest.raises(UserError, match="an adapter without its base model there"):
         HfEncoder(weights=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"target_modules": "(.+)+query"},
+        {"target_modules": ["query", "(.+)+key"]},
+        {"exclude_modules": "(.+)+query"},
+        {"layers_to_transform": 1, "layers_pattern": ["(.+)+layer"]},
+        {"rank_pattern": {"(.+)+query": 2}},
+        {"alpha_pattern": {"(.+)+query": 2}},
+        {"target_modules": 1},
+    ],
+)
+def test_no_regular_expression_of_a_stranger_reaches_peft(tmp_path, config):
+    """One of these could take hours."""
+    make_adapter(tmp_path, **config)
+    with pytest.raises(
+        UserError, match=r"adapter_config.json: \w+ has .*, expected names of modules\. List them, or: "
+    ):
+        read_adapter(tmp_path)
+
+
+@pytest.mark.parametrize("modules", ["all-linear", "query", ["query"], ["encoder.layer.0.attention.self.query", "key"]])
+def test_names_of_modules_reach_peft(tmp_path, modules):
+    more = {"rank_pattern": {"layer.0.query": 2}, "layers_pattern": "layer", "exclude_modules": []}
+    make_adapter(tmp_path, target_modules=modules, **more)
+    settings, _ = read_adapter(tmp_path)
+    assert settings.items() >= {"target_modules": modules, **more}.items()

@@ -11,9 +11,10 @@ from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.encoders import hf_files
+from elmo_bench.encoders import hf, hf_files
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.encoders.hf_files import files_of, find, only_files
+from elmo_bench.encoders.hf_model import load_model
 from tests.encoders.test_hf import pickled
 from tests.hub import COMMIT
 
@@ -46,7 +47,8 @@ def test_only_files_that_are_read_are_in_the_checksum(tiny_bert, encoder, tmp_pa
     for name in READ:
         content = (other / name).read_bytes()
         (other / name).write_bytes(content + b" ")
-        assert hf_files.checksum("mine", other) != encoder.checksum, name
+        changed = hf_files.checksum("mine", other, hf_files.contents_of(other))
+        assert changed != encoder.checksum.partition(" ")[0], name
         (other / name).write_bytes(content)
 
 
@@ -175,3 +177,43 @@ def test_a_published_model_with_another_file_is_refused(tiny_bert, published, na
         file.write(b" ")
     with pytest.raises(UserError, match=f"model/{name}: not the file of the published tiny"):
         HfEncoder(weights="tiny")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "added_tokens.json"])
+def test_a_file_that_changes_while_it_is_read_is_refused(tiny_bert, tmp_path, monkeypatch, name):
+    """Its checksum is of other bytes than the vectors."""
+    shutil.copytree(tiny_bert, other := tmp_path / "other")
+
+    def load_and_change(folder):
+        found = load_model(folder)
+        with (folder / name).open("a") as file:
+            file.write(" ")
+        return found
+
+    monkeypatch.setattr(hf, "load_model", load_and_change)
+    with pytest.raises(UserError, match=r"other.*: changed while it was read\. Start again\."):
+        HfEncoder(weights=str(other))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"transformers_weights": "../other.safetensors"}, "names a file of weights"),
+        ({"text_config": {"transformers_weights": "/tmp/other.safetensors"}}, "names a file of weights"),
+        ({"num_hidden_layers": [10**9]}, "not the configuration of these weights"),
+        (
+            {"model_type": "openai-gpt", "n_positions": 9000, "n_layer": 1, "n_embd": 8, "n_head": 1},
+            "masks and tables of 324,.* bytes, but the weights have",
+        ),
+        (
+            {"model_type": "switch_transformers", "num_experts": 10**5, "d_model": 8, "d_ff": 8, "num_heads": 1},
+            "more layers or experts than these weights hold",
+        ),
+    ],
+)
+def test_a_config_that_asks_for_more_than_the_weights_is_refused(tiny_bert, tmp_path, config, message):
+    shutil.copytree(tiny_bert, other := tmp_path / "other")
+    usual = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({"vocab_size": 9, "model_type": usual["model_type"]} | config))
+    with pytest.raises(UserError, match=f"config.json: {message}"):
+        HfEncoder(weights=str(other))

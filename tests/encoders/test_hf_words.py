@@ -209,3 +209,24 @@ def test_every_part_of_a_long_text_is_between_the_markers():
     found = list(_parts([1, 10, 20, 21, 30, 40, 2], [None, 0, 1, 1, 2, 3, None], 4, 5))
     assert [part.ids for part in found] == [[1, 10, 2], [1, 20, 21, 2], [1, 30, 40, 2]]
     assert [part.owners for part in found] == [[-1, 0, -1], [-1, 0, 0, -1], [-1, 0, 1, -1]]
+
+
+def test_half_a_surrogate_pair_is_left_out_as_in_elmo(encoders):
+    encoder = encoders["gpt2"]
+    with_halves, alone = encoder.encode([["dog\ud83d", "\udc00", "a"], ["dog", "", "a"]])
+    assert torch.equal(with_halves, alone)
+
+
+def test_frequencies_stay_exact_in_bfloat16_and_tables_have_the_type_of_the_vectors(tmp_path):
+    """Rounded frequencies turn a late position by radians. XGLM adds its table of positions to the vectors."""
+    sizes = {"d_model": 16, "num_layers": 2, "attention_heads": 2, "ffn_dim": 32, "max_position_embeddings": 34}
+    for kind, more in (("llama", BERT | {"max_position_embeddings": 999}), ("xglm", sizes)):
+        folder = save(tmp_path / kind, kind, byte_level(), None, more)
+        exact, rounded = (HfEncoder(weights=str(folder), precision=each) for each in ("float32", "bfloat16"))
+        [layers], [expected] = rounded.encode([WORDS]), exact.encode([WORDS])
+        torch.testing.assert_close(layers, expected, atol=0.1, rtol=0.1)
+        assert {each.dtype for each in rounded.model.parameters()} == {torch.bfloat16}
+        found = [*zip(rounded.model.named_buffers(), exact.model.buffers(), strict=True)]
+        for (name, ours), theirs in found:
+            assert torch.equal(ours, theirs) or "freq" not in name
+        assert any("freq" in name for (name, _), _ in found) == (kind == "llama")

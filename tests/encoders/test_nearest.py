@@ -44,6 +44,8 @@ def test_vectors_without_context_give_each_word_once():
     texts = [tuple(line.split()) for line in TEXT.splitlines()]
     found = nearest(static, texts, ("dog",), 0, show=9, each_word_once=True)
     assert [near.sentence[near.position].lower() for near in found] == ["cat", "king"]
+    found = nearest(static, [*texts, ("Dog",)], ("DOG",), 0, show=9, each_word_once=True)
+    assert [near.word.lower() for near in found] == ["cat", "king"]
     assert nearest(static, texts, ("unknown",), 0, show=9) == []
 
 

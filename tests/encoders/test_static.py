@@ -83,6 +83,14 @@ def test_a_damaged_cache_entry_is_made_again(tmp_path):
         assert entry.read_bytes() == whole
 
 
+def test_what_another_version_kept_is_not_read(tmp_path, monkeypatch):
+    (path := tmp_path / "v.txt").write_bytes(TEXT)
+    load_static(str(path), keep=["the"])
+    monkeypatch.setattr(static, "VERSION", static.VERSION + 1)
+    load_static(str(path), keep=["the"])
+    assert len([*(cache_folder() / "trimmed").iterdir()]) == 2
+
+
 def test_changed_vectors_are_not_answered_from_the_cache(tmp_path):
     path = tmp_path / "v.txt"
     path.write_bytes(TEXT)

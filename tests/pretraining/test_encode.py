@@ -150,6 +150,21 @@ def test_it_is_encoded_once_and_known_by_its_content(corpus, tmp_path, monkeypat
     assert len(encode_once(corpus.__class__((moved,)), folder, 8).vocabulary) == 11
 
 
+def test_a_text_that_changes_while_it_is_read_is_refused(corpus, monkeypatch, tmp_path):
+    """Its digest, by which a training knows its text, is of other bytes."""
+    sentences = Corpus.sentences
+
+    def read_and_change(self, file):
+        yield from sentences(self, file)
+        with file.open("a") as handle:
+            handle.write("one more .\n")
+
+    monkeypatch.setattr(Corpus, "sentences", read_and_change)
+    with pytest.raises(UserError, match=r"part-0\.txt: changed while it was read"):
+        encode_once(corpus, tmp_path / "encoded", 7)
+    assert not (tmp_path / "encoded").exists()
+
+
 def test_a_text_without_a_sentence_is_one_line(tmp_path):
     files = [tmp_path / f"{number}.txt" for number in range(5)]
     for file in files:

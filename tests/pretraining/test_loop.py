@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -131,6 +132,46 @@ def test_files_of_something_else_are_not_replaced(corpus, name):
     with pytest.raises(UserError, match=name):
         train(corpus, corpus / "out")
     assert mine.read_text() == hidden.read_text() == "mine"
+
+
+@pytest.mark.parametrize("folder", ["checkpoints", "encoded", "softmax"])
+def test_a_project_with_folders_of_these_names_is_no_training(corpus, folder):
+    (other := corpus / "out" / folder / "epoch=3.ckpt").parent.mkdir(parents=True)
+    mine = [other, corpus / "out" / ".config.deadbeef", corpus / "out" / "README.md"]
+    for path in mine:
+        path.write_text("mine")
+    with pytest.raises(UserError, match=r"has a README\.md, which would be replaced"):
+        train(corpus, corpus / "out")
+    assert [path.read_text() for path in mine] == ["mine"] * 3
+
+
+def test_a_training_that_was_killed_while_its_text_was_encoded_begins_again(corpus):
+    """The unfinished file is a training's, so it is removed at once."""
+    (half := corpus / "out" / "encoded" / ".text.safetensors.0123abcd.unfinished").parent.mkdir(parents=True)
+    half.write_bytes(b"half")
+    train(corpus, corpus / "out", "recipe.steps=2")
+    assert not half.exists()
+    assert (corpus / "out" / "encoded" / "text.safetensors").is_file()
+
+
+@pytest.mark.parametrize("has_softmax", [True, False])
+def test_weights_that_change_while_they_are_loaded_are_refused(corpus, monkeypatch, has_softmax):
+    folder = shutil.copytree(GOLDEN, corpus / "weights")
+
+    def load(weights):
+        if not has_softmax and not calls:
+            calls.append(weights)
+            raise trainer.NoSoftmax("none")
+        options = (folder / "options.json").read_text()
+        (folder / "options.json").write_text(f"{options} ")
+        return load_bilm(weights)
+
+    calls = []
+    monkeypatch.setattr(trainer, "load_language_model", load)
+    monkeypatch.setattr(trainer, "load_bilm", load)
+    options = [f"weights={folder}", f"corpus={corpus}/part-0.txt", f"out={corpus}/out", "threads=1"]
+    with pytest.raises(UserError, match="weights: changed while it was read"):
+        trainer.finetune(compose("finetune", options, folder=CONF))
 
 
 def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
@@ -302,6 +343,8 @@ def test_finetune_has_the_dropout_of_its_recipe(corpus, monkeypatch):
 def test_a_fitted_softmax_leaves_the_encoder_as_it_is(corpus):
     text = encode(Corpus((corpus / "part-0.txt",)), 7)
     options = [f"weights={GOLDEN}", "corpus=x", f"out={corpus}/out", "recipe.samples=5", "fit_steps=2"]
-    model = trainer.fit_softmax(str(GOLDEN), text, compose("finetune", options, folder=CONF))
+    bilm, checksum = load_bilm(str(GOLDEN))
+    config = compose("finetune", options, folder=CONF)
+    model = trainer.fit_softmax(bilm, text, config, weights=checksum)
     torch.testing.assert_close(model.bilm.state_dict(), load_bilm(str(GOLDEN))[0].state_dict(), atol=0, rtol=0)
     assert model.softmax.weight.any()  # it starts from zeros

@@ -14,6 +14,7 @@ from elmo_bench.pretraining import kernels
 from elmo_bench.pretraining.batches import OUTSIDE, Batches
 from elmo_bench.pretraining.kernels import Sampler, cross_entropy
 from elmo_bench.pretraining.network import LanguageModel, features
+from elmo_bench.pretraining.timeloop import room_for
 from elmo_bench.text.chars import words_ids
 from tests.elmo.recorded import SENTENCES as RECORDED
 from tests.pretraining.corpora import encoded
@@ -96,6 +97,12 @@ def test_layers_and_gradients_are_those_of_the_reference(tmp_path, clips):
         results.append([top[inside].detach(), *(parameter.grad for parameter in model.bilm.parameters())])
     assert (results[0][0].abs() <= 2 * clips[1]).all()
     torch.testing.assert_close(*results, atol=2e-5, rtol=1e-4)
+
+
+def test_the_buffers_of_a_gpu_grow_with_the_need_and_are_never_larger_than_before():
+    found = [room_for(needed, on_gpu=True) for needed in (100, 2**16, 2**16 + 2, 2**18)]
+    assert found == [200, 2**17, 2**17, 2**18]
+    assert room_for(100, on_gpu=False) == 100
 
 
 @pytest.mark.slow

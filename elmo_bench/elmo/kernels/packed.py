@@ -66,7 +66,8 @@ class Quantised:
     """A `Product` in 8 bits: one scale for each column of the matrix and row of x.
 
     The scale of a row is computed from that row, so its result does not depend on the
-    others.
+    others. What a row is does depend on their number: from FEW_ROWS on a step's row is
+    [input; h], with one scale for both.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None):

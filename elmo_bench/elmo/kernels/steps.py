@@ -91,22 +91,23 @@ def lstm_step(  # noqa: PLR0917
     if gates.is_cuda and triton:
         rows, cell = raw.shape[1:]
         count = rows * cell
-        _lstm_step[(triton.cdiv(count, BLOCK), 2)](
-            gates,
-            bias,
-            before,
-            after,
-            raw,
-            gates if ends is None else ends,
-            at,
-            count,
-            gates.stride(0),
-            raw.stride(0),
-            clip,
-            H=cell,
-            BLOCK=BLOCK,
-            TRAINING=ends is None,
-        )
+        with torch.cuda.device_of(gates):  # Triton launches on the current one
+            _lstm_step[(triton.cdiv(count, BLOCK), 2)](
+                gates,
+                bias,
+                before,
+                after,
+                raw,
+                gates if ends is None else ends,
+                at,
+                count,
+                gates.stride(0),
+                raw.stride(0),
+                clip,
+                H=cell,
+                BLOCK=BLOCK,
+                TRAINING=ends is None,
+            )
         return
     x = gates.float().add_(bias[:, None])  # `gates` itself, where it is float32
     i, j, f, o = x.chunk(4, dim=2)
@@ -139,18 +140,19 @@ def lstm_step_backward(  # noqa: PLR0917
     if gates.is_cuda and triton:
         rows, cell = d_raw.shape[1:]
         count = rows * cell
-        _lstm_step_backward[(triton.cdiv(count, BLOCK), 2)](
-            d_raw,
-            d_c,
-            gates,
-            before,
-            after,
-            count,
-            gates.stride(0),
-            clip,
-            H=cell,
-            BLOCK=BLOCK,
-        )
+        with torch.cuda.device_of(gates):  # Triton launches on the current one
+            _lstm_step_backward[(triton.cdiv(count, BLOCK), 2)](
+                d_raw,
+                d_c,
+                gates,
+                before,
+                after,
+                count,
+                gates.stride(0),
+                clip,
+                H=cell,
+                BLOCK=BLOCK,
+            )
         return
     i, j, f, o = gates.float().chunk(4, dim=2)
     d_h = d_raw.float()
