@@ -18,7 +18,7 @@ from elmo_bench.base.notes import note
 _PRINTED = re.compile(
     r"""\s*(array\()?\[(\s*['"].*['"]\s*|[-+\d.,\s]*+)\]\)?\s*""", re.DOTALL
 )
-_NUMBER = re.compile(r"^0*(\d+?)(\.0+)?$")
+_WHOLE_NUMBER = re.compile(r"\d+(\.0+)?")
 MOST_LABELS = 1000  # of a column
 SHOWN = 12  # labels of a note
 LOOKED_AT = 10_000  # rows, for lists in cells
@@ -122,7 +122,9 @@ def _alike(labels: Iterable[str]) -> list[list[str]]:
 def folded(label: str) -> str:
     """A label in lower case, with single spaces, and `1` for `01` and `1.0`."""
     spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-    return _NUMBER.sub(r"\1", spelt)
+    if _WHOLE_NUMBER.fullmatch(spelt):
+        return spelt.partition(".")[0].lstrip("0") or "0"
+    return spelt
 
 
 def _first(names: Sequence[str]) -> str:
