@@ -1,6 +1,7 @@
 """Named entities: the three suites as sentences with canonical BIO tags."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,13 @@ class Data(SuiteData):
         sentences = []
         rows = zip(table["tokens"], table["ner_tags"], strict=True)
         for number, (tokens, ids) in enumerate(rows):
-            check_texts(tokens, f"{where}: row {number}")
-            if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
+            try:
+                check_texts(tokens, f"{where}: row {number}")
+                fits = len(tokens) == len(ids)
+                fits = fits and all(0 <= index(i) < len(labels) for i in ids)
+            except TypeError:  # nothing, or something else than lists
+                fits = False
+            if not fits:
                 raise UserError(
                     f"{where}: row {number} has tags outside hub.labels, or not one "
                     "for each token. Check hub.labels."

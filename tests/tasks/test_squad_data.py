@@ -147,6 +147,26 @@ def test_the_hubs_table_gives_the_same_questions(root, monkeypatch):
     assert asked == [("rajpurkar/squad", f"plain_text/{name}.parquet", revision) for name in names]
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"context": None}, "row 1 has None where text belongs"),
+        ({"answers": {"text": [None], "answer_start": [0]}}, "row 1 has None where text belongs"),
+        ({"answers": {"text": ["Ada"], "answer_start": [None]}}, r"row 1 is not as expected \(TypeError"),
+        ({"answers": {"text": ["Ada"], "answer_start": []}}, r"row 1 is not as expected \(ValueError"),
+        ({"answers": {"text": ["Ada"]}}, r"row 1 is not as expected \(KeyError\('answer_start'\)\)"),
+        ({"answers": None}, r"row 1 is not as expected \(TypeError"),
+    ],
+)
+def test_a_damaged_table_of_the_hub_is_one_line(monkeypatch, changed, message):
+    sound = {"id": "a", "title": "x", "context": PASSAGE, "question": "Who?"}
+    sound["answers"] = {"text": ["Ada"], "answer_start": [0]}
+    table = type("Table", (list,), {"column_names": list(sound)})([sound, sound | {"id": "b"} | changed])
+    monkeypatch.setattr("elmo_bench.tasks.squad.data.hub_table", lambda *_, **__: table)
+    with pytest.raises(UserError, match=rf"00000-of-00001\.parquet: {message}.* Use your own files instead"):
+        Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
+
+
 def test_quotes_that_the_tokeniser_rewrote():
     text = "He said \"it isn't ''so''\" and ``left''."
     found = [text[start:end] for start, end in question_tokens(text)[1]]
