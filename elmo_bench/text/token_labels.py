@@ -5,6 +5,7 @@ no torch.
 """
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +42,8 @@ CONTROL = "control"
 # Labels of words without gold: of CoNLL-U, and of other text.
 UNKNOWN = ("_", NO_GOLD)
 Labels = Sequence[str]
+# Of a word, a range of words, or a word that is only understood.
+_NUMBER = re.compile(r"\d+([-.]\d+)?")
 
 
 @reader
@@ -49,7 +52,7 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
 
     Only words with whole numbers, neither ranges (`3-4`) nor words that are only
     understood (`8.1`), as every reader of UD does. Empty sentences are skipped. Raises
-    UserError with file and line.
+    UserError with file and line, also for a number of another form.
     """
 
     def rows() -> Iterator[Row]:
@@ -60,6 +63,11 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
             if len(cells) not in (0, COLUMNS):
                 raise UserError(
                     f"{path}:{number}: expected {COLUMNS} columns, found {len(cells)}. "
+                    "Fix this line."
+                )
+            if cells and not _NUMBER.fullmatch(cells[ID]):
+                raise UserError(
+                    f"{path}:{number}: {cells[ID][:20]!a} is not the number of a word. "
                     "Fix this line."
                 )
             if not cells or cells[ID].isdecimal():
