@@ -94,7 +94,8 @@ class Data(SuiteData):
     def of_texts(self, texts: Sequence[Sequence[str]]) -> list[TaggedSentence]:
         """Sentences of a program: lists of tokens. Raises UserError."""
         for number, tokens in enumerate(texts, 1):
-            if isinstance(tokens, str) or not tokens:
+            is_list = isinstance(tokens, Sequence) and not isinstance(tokens, str)
+            if not is_list or not tokens:
                 raise UserError(f"sentence {number}: give a list of tokens.")
             check_texts(tokens, f"sentence {number}")
         return [_untagged(tuple(tokens)) for tokens in texts]

@@ -140,3 +140,9 @@ def test_of_a_file_of_predictions_a_note_says_what_is_gold(tmp_path, capsys):
     (path := tmp_path / "test.conll").write_text("Anna B-PER O\nsleeps O O\n\n", encoding="utf-8")
     assert Data().read_file(path)[0].tags == ("O", "O")
     assert "gold is the last of three columns; where `predict` wrote them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tokens", ["Anna", 1, None, []])
+def test_a_text_in_memory_that_is_no_list_of_tokens_is_one_line(tokens):
+    with pytest.raises(UserError, match=r"^sentence 2: give a list of tokens\.$"):
+        Data().of_texts([["Anna"], tokens])
