@@ -102,6 +102,19 @@ def test_questions_without_answers_can_be_predicted_and_not_trained_on(root):
         SQUAD.read("open", root)
 
 
+def test_answers_without_their_character_can_be_predicted_and_not_trained_on(root):
+    """The official scorer does not need it."""
+    path = root / "squad" / "dev-v1.1.json"
+    data = json.loads(squad("x"))
+    answers = data["data"][0]["paragraphs"][0]["qas"][0]["answers"]
+    del answers[0]["answer_start"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    first, _ = SQUAD.read_file(path)
+    assert (first.gold, first.spans) == (("1843", "in 1843-44"), ((5, 8),))
+    with pytest.raises(UserError, match=r"question x-0: answer '1843' is not at character -1"):
+        SQUAD.read("open", root)
+
+
 def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_path):
     path = root / "squad" / "dev-v1.1.json"
     examples = SQUAD.read_file(path)
