@@ -89,7 +89,8 @@ class Curves(Model):
     """One number per epoch."""
 
     dev: list[Percent]  # the main score on dev
-    train_loss: list[Figure] = Field(default=[])  # mean over the epoch
+    # mean over the steps of the epoch, weighted by their examples
+    train_loss: list[Figure] = Field(default=[])
     lr: list[Amount] = Field(default=[])  # learning rate of the epoch's first step
     seconds: list[Amount] = Field(default=[])  # wall time of the epoch
     steps: list[Steps]  # training steps of the epoch

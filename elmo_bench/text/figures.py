@@ -12,6 +12,8 @@ from elmo_bench.text.columns import check_gold, filled_lines
 
 COUNTED = ("correct", "guessed", "gold")  # of a label
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
+# Labels times items: the 1,000 labels that own data may have, of 268,000 items.
+MOST_CELLS = 2**28
 
 
 def ratio(part: Any, whole: Any) -> np.ndarray:
@@ -115,11 +117,18 @@ def count_types(
     They have the smallest unsigned type, as there may be many labels and items.
 
     labels: for each count, the labels of each item: a label as often as it counts.
+    Raises UserError for more than MOST_CELLS labels times items.
     """
     used: set[str] = set()
     for items in labels.values():
         used.update(*items)
     names = sorted(used)
+    longest = max(map(len, labels.values()), default=0)
+    if len(names) * longest > MOST_CELLS:
+        raise UserError(
+            f"labels: {len(names):,} different ones in {longest:,} items are too many "
+            "to count each. Check that this is the column of labels."
+        )
     places = {name: place for place, name in enumerate(names)}
     outcomes: dict[str, np.ndarray] = {}
     for count, items in labels.items():
@@ -193,7 +202,9 @@ class LabelAccuracy:
         predicted differ in length or are empty.
         """
         check_lengths(gold, predicted)
-        right = (np.array(gold) == np.array(predicted)).astype(np.uint8)
+        pairs = zip(gold, predicted, strict=True)
+        # An array of labels would have the longest label's size for each item.
+        right = np.fromiter((label == guess for label, guess in pairs), np.uint8)
         gold_names = [(self.names.get(label, label),) for label in gold]
         predicted_names = [(self.names.get(label, label),) for label in predicted]
         return {"correct": right} | count_labels(gold_names, predicted_names)

@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,12 @@ from elmo_bench.base.notes import note
 _PRINTED = re.compile(
     r"""\s*(array\()?\[(\s*['"].*['"]\s*|[-+\d.,\s]*+)\]\)?\s*""", re.DOTALL
 )
-_NUMBER = re.compile(r"^0*(\d+?)(\.0+)?$")
+_WHOLE_NUMBER = re.compile(r"\d+(\.0+)?")
 MOST_LABELS = 1000  # of a column
 SHOWN = 12  # labels of a note
 LOOKED_AT = 10_000  # rows, for lists in cells
 GOLD = "gold"  # columns of a file of predictions
 PREDICTED = "predicted"
-EMPTY: tuple[Any, ...] = (None, "", [])  # cells without a label
 Splits = Mapping[str, Sequence[Any]]
 LabelsOf = Callable[[Any], Sequence[str]]  # of an example
 
@@ -122,13 +122,24 @@ def _alike(labels: Iterable[str]) -> list[list[str]]:
 def folded(label: str) -> str:
     """A label in lower case, with single spaces, and `1` for `01` and `1.0`."""
     spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
-    return _NUMBER.sub(r"\1", spelt)
+    if _WHOLE_NUMBER.fullmatch(spelt):
+        return spelt.partition(".")[0].lstrip("0") or "0"
+    return spelt
 
 
 def _first(names: Sequence[str]) -> str:
     """The first names of a list, for a note."""
     more = " …" if len(names) > 5 else ""
     return f"{', '.join(names[:5])}{more}"
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell has no label: nothing, white space, or NaN, as pandas writes."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    if isinstance(cell, float):
+        return isnan(cell)
+    return cell is None or cell == []
 
 
 def scored_rows(
@@ -145,13 +156,13 @@ def scored_rows(
                 f"{path}, row {lacking[0]}: no {name}. "
                 "`predict` writes files that have both columns."
             )
-    with_gold = [row for row in rows if row[GOLD] not in EMPTY]
+    with_gold = [row for row in rows if not is_missing(row[GOLD])]
     if not with_gold:
         raise UserError(
             f"{path}: no row has a gold label. "
             f"Fill in the column {GOLD}; of a column file, the last but one."
         )
-    scored = [row for row in with_gold if row[PREDICTED] not in EMPTY]
+    scored = [row for row in with_gold if not is_missing(row[PREDICTED])]
     if not scored:
         raise UserError(f"{path}: no row has a prediction. Predict the file again.")
     lacking_counts = {

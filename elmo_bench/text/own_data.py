@@ -6,7 +6,6 @@ What is guessed is noted. Imports no torch.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from elmo_bench.text.own_checks import (
     check_lists,
     check_number_of_labels,
     folded,
+    is_missing,
     note_contradictions,
     note_labels,
 )
@@ -218,8 +218,7 @@ class OwnData:
         if not isinstance(label, str | int | float | None):
             what = f"has {label!r:.60} where a label belongs"
             raise UserError(f"{where} {what}. Name another column, or fix the row.")
-        # pandas writes NaN for a missing label.
-        if label is None or (isinstance(label, float) and isnan(label)):
+        if is_missing(label):
             return Labelled(texts, None, row)
         text = str(label).strip()
         if self.merges:

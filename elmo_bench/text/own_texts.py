@@ -1,6 +1,6 @@
 """Texts in memory as rows of own data, and the columns that predictions add to rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,13 @@ def rows_of_texts(texts: Sequence[Any], parts: Sequence[str]) -> list[Row]:
     """
     if isinstance(texts, str):
         raise UserError("a list of texts is wanted, and this is a single text.")
+    if not isinstance(texts, Iterable):
+        raise UserError(f"a list of texts is wanted, and this is {texts!r:.60}.")
     rows: list[Row] = []
     for number, text in enumerate(texts, 1):
         cells = [text] if len(parts) == 1 else text
-        if isinstance(cells, str) or len(cells) != len(parts):
+        is_tuple = isinstance(cells, Collection) and not isinstance(cells, str)
+        if not is_tuple or len(cells) != len(parts):
             wanted = f"({', '.join(parts)})"
             raise UserError(f"text {number}: not a tuple {wanted}. Give one.")
         rows.append(dict(zip(parts, map(_cell, cells), strict=True)))

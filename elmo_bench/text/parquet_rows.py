@@ -1,6 +1,6 @@
 """The rows of a user's Parquet file. Imports no torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ from elmo_bench.base.reading import reader, reading
 from elmo_bench.text.sizes import LARGEST, check_names
 
 MOST_ROWS = 5_000_000
-BATCH = 1024
+# Bytes of a value in memory, by its type in the file; of text, its place alone.
+WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12, "BYTE_ARRAY": 4}
 Row = dict[str, Any]  # cell by column
 
 
@@ -28,55 +29,101 @@ def rows_of_parquet(path: Path) -> list[Row]:
             if "dictionary<" in str(field.type)[1:]:
                 what = f"{field.name!r:.60} has categories in lists"
                 raise UserError(f"{path}: {what}. Write them as text.")
-        table = _read(path, file)
+        _check_metadata(path, file.metadata)
+        _check_unpacked(path, file)
+        table = file.read()
+        table.validate(full=True)
         rows = table.to_pylist()
-        classes = _classes(path, table.schema.metadata or {})
+        classes = _classes(path, table.schema.metadata or {}, table.column_names)
         for row in rows:
             for column, names in classes.items():
                 row[column] = _named(row[column], names)
     return rows
 
 
-def _read(path: Path, file: Any) -> Any:
-    """All of a file. Raises UserError if it is too large.
+def _check_metadata(path: Path, metadata: Any) -> None:
+    """Raise UserError if a file is too large by its own account.
 
-    A small file may unpack to much.
+    It unpacks at least to the width of each value, and to the pages of each column.
     """
-    import pyarrow
-
-    parts = []
     rows = 0
     size = 0
-    for part in file.iter_batches(BATCH):
-        rows += part.num_rows
-        size += sum(map(_unpacked, part.columns))
-        if rows > MOST_ROWS or size > LARGEST:
-            most = f"more than {MOST_ROWS:,} rows, or 1 GiB unpacked"
-            raise UserError(f"{path}: {most}. Take a part of it.")
-        parts.append(part)
-    table = pyarrow.Table.from_batches(parts, file.schema_arrow)
-    table.validate(full=True)
-    return table
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        rows += group.num_rows
+        for place in range(metadata.num_columns):
+            column = group.column(place)
+            width = WIDTHS.get(column.physical_type, 0)
+            if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
+                width = metadata.schema.column(place).length
+            size += max(column.num_values * width, column.total_uncompressed_size)
+    _check_size(path, max(rows, metadata.num_rows), size)
+
+
+def _check_unpacked(path: Path, file: Any) -> None:
+    """Raise UserError if the texts of a file are too large.
+
+    A text that many rows share is once in the file, and once for each of them in
+    memory. So each group of rows is first read as its distinct texts and their places.
+    """
+    import pyarrow.parquet
+
+    texts = []
+    for place in range(file.metadata.num_columns):
+        leaf = file.metadata.schema.column(place)
+        if leaf.physical_type == "BYTE_ARRAY":
+            texts.append(leaf.path)
+    size = 0
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as packed:
+        for number in range(packed.num_row_groups):
+            for column in packed.read_row_group(number).columns:
+                size += sum(map(_unpacked, column.chunks))
+            _check_size(path, file.metadata.num_rows, size)
+
+
+def _check_size(path: Path, rows: int, size: int) -> None:
+    if rows > MOST_ROWS or size > LARGEST:
+        most = f"more than {MOST_ROWS:,} rows, or 1 GiB unpacked"
+        raise UserError(f"{path}: {most}. Take a part of it.")
 
 
 def _unpacked(column: Any) -> int:
     """The bytes of the cells; a text that many rows share counts for each of them."""
     import pyarrow.compute
 
-    is_shared = pyarrow.types.is_dictionary(column.type)
-    if not is_shared or pyarrow.types.is_primitive(column.type.value_type):
+    kind = column.type
+    if isinstance(column, pyarrow.ExtensionArray):
+        return _unpacked(column.storage)
+    if pyarrow.types.is_struct(kind):
+        return sum(map(_unpacked, column.flatten()))
+    if pyarrow.types.is_map(kind):
+        return len(column) + _unpacked(column.keys) + _unpacked(column.items)
+    if pyarrow.types.is_nested(kind):  # lists
+        return len(column) + _unpacked(column.flatten())
+    is_shared = pyarrow.types.is_dictionary(kind)
+    if not is_shared or pyarrow.types.is_primitive(kind.value_type):
         return column.nbytes
     lengths = pyarrow.compute.binary_length(column.dictionary)
     return pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0
 
 
-def _classes(path: Path, metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
-    """The names of the classes by column, as `datasets` keeps them."""
-    about = metadata.get(b"huggingface")
-    if not about:
+def _classes(
+    path: Path, metadata: Mapping[bytes, bytes], columns: Collection[str]
+) -> dict[str, list[str]]:
+    """The names of the classes by column, as `datasets` keeps them.
+
+    Its description may lack some of the columns, and have others.
+    """
+    features = parse_json(metadata.get(b"huggingface") or b"{}", path)
+    for key in ("info", "features"):
+        features = features.get(key) if isinstance(features, dict) else None
+    if not isinstance(features, dict):
         return {}
-    features = parse_json(about, path)["info"]["features"]
-    classes = {column: _class_names(feature) for column, feature in features.items()}
+    classes = {
+        column: _class_names(feature)
+        for column, feature in features.items()
+        if column in columns
+    }
     return {column: names for column, names in classes.items() if names}
 
 
@@ -91,7 +138,8 @@ def _class_names(feature: Any) -> list[str]:
         return []
     if "feature" in feature:
         return _class_names(feature["feature"])
-    return feature.get("names") or []
+    names = feature.get("names")
+    return names if isinstance(names, list) else []
 
 
 def _named(cell: Any, classes: Sequence[str]) -> Any:

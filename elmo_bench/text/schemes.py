@@ -53,17 +53,25 @@ class Notation:
     def parts(self, tag: str) -> tuple[str, str]:
         """(role, type) of a tag: B, I, E or S; ("O", "") outside.
 
-        Raises ValueError for a tag of another form.
+        Raises ValueError for a tag of another form, and for a type that is empty once
+        it is folded.
         """
         if tag in self.outside:
             return "O", ""
         if self.scheme == TYPES:
-            return "I", folded(tag) if self.folds else tag
+            return "I", self._kind(tag, tag)
         parts = _split(tag, self.separator, self.suffix, self.lower)
         if parts is None or parts[0] not in LETTERS[self.scheme]:
             raise ValueError(f"'{tag}' is not a tag of {self} as the others are")
         letter, kind = parts
-        return letter.translate(_ROLES), folded(kind) if self.folds else kind
+        return letter.translate(_ROLES), self._kind(kind, tag)
+
+    def _kind(self, kind: str, tag: str) -> str:
+        """The type of a tag as its span has it. Raises ValueError as `parts`."""
+        kind = folded(kind) if self.folds else kind
+        if not kind:
+            raise ValueError(f"'{tag}' has white space as its type. Name the type")
+        return kind
 
     def spans(self, tags: Sequence[str]) -> list[Span]:
         """The spans of a sentence, in order. Raises ValueError as `parts`."""

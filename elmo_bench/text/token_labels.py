@@ -5,6 +5,7 @@ no torch.
 """
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ import numpy as np
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.metric import Sums
+from elmo_bench.base.notes import note
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import SuiteData
 from elmo_bench.text.columns import (
@@ -41,6 +43,8 @@ CONTROL = "control"
 # Labels of words without gold: of CoNLL-U, and of other text.
 UNKNOWN = ("_", NO_GOLD)
 Labels = Sequence[str]
+# Of a word, a range of words, or a word that is only understood.
+_NUMBER = re.compile(r"\d+([-.]\d+)?")
 
 
 @reader
@@ -49,7 +53,7 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
 
     Only words with whole numbers, neither ranges (`3-4`) nor words that are only
     understood (`8.1`), as every reader of UD does. Empty sentences are skipped. Raises
-    UserError with file and line.
+    UserError with file and line, also for a number of another form.
     """
 
     def rows() -> Iterator[Row]:
@@ -60,6 +64,11 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
             if len(cells) not in (0, COLUMNS):
                 raise UserError(
                     f"{path}:{number}: expected {COLUMNS} columns, found {len(cells)}. "
+                    "Fix this line."
+                )
+            if cells and not _NUMBER.fullmatch(cells[ID]):
+                raise UserError(
+                    f"{path}:{number}: {cells[ID][:20]!a} is not the number of a word. "
                     "Fix this line."
                 )
             if not cells or cells[ID].isdecimal():
@@ -94,13 +103,21 @@ class TokenData(SuiteData):
     def read(self, suite: str, root: Path | None) -> dict[str, list[Any]]:
         splits = super().read(suite, root)
         for split, examples in splits.items():
-            if all(label in UNKNOWN for label in _labels(examples)):
+            labels = [*_labels(examples)]
+            known = len(_known(labels))
+            if not known:
                 raise UserError(
                     f"task.data.{suite}.{split}: its words have no labels. "
                     "Give files with labels."
                 )
+            missing = len(labels) - known
+            if missing:
+                which = f"{missing:,} of {len(labels):,} words have no label"
+                note(f"{split}: {which}, and count neither in the loss nor in scores")
+            # A batch without any label has no loss.
+            splits[split] = [each for each in examples if _known(each.gold)]
         if self.labels == CONTROL:
-            control = control_labels(_labels(splits["train"]))
+            control = control_labels(_known(_labels(splits["train"])))
             for split, examples in splits.items():
                 splits[split] = [
                     self._relabelled(example, control) for example in examples
@@ -108,8 +125,11 @@ class TokenData(SuiteData):
         return splits
 
     def _relabelled(self, example: Any, label_of: Callable[[str], str]) -> Any:
-        """The example with other labels of its words."""
-        return replace(example, **{self.field: tuple(map(label_of, example.tokens))})
+        """The example with other labels of its words, where they have one."""
+        labels = []
+        for word, label in zip(example.tokens, example.gold, strict=True):
+            labels.append(label if label in UNKNOWN else label_of(word))
+        return replace(example, **{self.field: tuple(labels)})
 
     def columns(self, example: Any) -> Sequence[Sequence[str]]:
         """The columns of a file of predictions before the predicted label.
@@ -120,7 +140,7 @@ class TokenData(SuiteData):
 
     def vocabulary(self, train: Sequence[Any]) -> dict[str, list[str]]:
         """{"labels": every label of the training data}."""
-        return {"labels": sorted({*_labels(train)})}
+        return {"labels": sorted({*_known(_labels(train))})}
 
     def write(
         self,
@@ -158,10 +178,15 @@ def _labels(examples: Iterable[Any]) -> Iterator[str]:
     return chain.from_iterable(example.gold for example in examples)
 
 
+def _known(labels: Iterable[str]) -> list[str]:
+    """The labels of the words that have one."""
+    return [label for label in labels if label not in UNKNOWN]
+
+
 class TokenAccuracy(LabelAccuracy):
     """The share of words whose predicted label is the gold one: a `contracts.Metric`.
 
-    Punctuation is included.
+    Punctuation is included, and words without gold are not.
     """
 
     # 100 · correct / tokens: an item holds several decisions.
@@ -177,21 +202,28 @@ class TokenAccuracy(LabelAccuracy):
         Raises ValueError as for single labels, and if a sentence has more labels on one
         side.
         """
-        lengths = [len(labels) for labels in gold]
-        if lengths != [len(labels) for labels in predicted]:
+        if [len(labels) for labels in gold] != [len(labels) for labels in predicted]:
             raise ValueError("gold and predicted labels must be as many")
         check_lengths([*chain(*gold)], [*chain(*predicted)])
-        right = [_count_right(*labels) for labels in zip(gold, predicted, strict=True)]
-        counts = {"correct": np.array(right), "tokens": np.array(lengths)}
-        return counts | count_labels(gold, predicted)
+        golds: list[Labels] = []
+        guesses: list[Labels] = []
+        for labels, found in zip(gold, predicted, strict=True):
+            pairs = zip(labels, found, strict=True)
+            golds.append(_known(labels))
+            guesses.append([guess for label, guess in pairs if label not in UNKNOWN])
+        right = [_count_right(*labels) for labels in zip(golds, guesses, strict=True)]
+        tokens = [len(labels) for labels in golds]
+        counts = {"correct": np.array(right), "tokens": np.array(tokens)}
+        return counts | count_labels(golds, guesses)
 
     def units(self, sums: Sums) -> Any:
         return sums["tokens"]
 
     def read_labels(self, path: Path) -> tuple[list[Any], list[Any]]:
-        """The labels of a file. Raises UserError.
+        """The labels of a file, with a note about words without gold.
 
-        A word a line, gold and predicted label in its last two columns.
+        A word a line, gold and predicted label in its last two columns. Raises
+        UserError.
         """
         gold: list[list[str]] = []
         predicted: list[list[str]] = []
@@ -203,7 +235,12 @@ class TokenAccuracy(LabelAccuracy):
         if not gold:
             line = "a word, its gold and its predicted label"
             raise UserError(f"{path}: no predictions. Each line must have {line}.")
-        check_gold(path, chain.from_iterable(gold), UNKNOWN)
+        labels = [*chain.from_iterable(gold)]
+        check_gold(path, labels, UNKNOWN)
+        missing = len(labels) - len(_known(labels))
+        if missing:
+            which = f"{missing:,} of {len(labels):,} words have no gold label"
+            note(f"{which}, and do not count", path)
         return gold, predicted
 
 

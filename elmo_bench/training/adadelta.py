@@ -48,6 +48,40 @@ class Adadelta(Optimizer):
         return loss
 
 
+class GpuAdadelta(torch.optim.Adadelta):
+    """torch's Adadelta, which also resumes from a state of `Adadelta`.
+
+    So a run that was killed on a CPU resumes on a GPU.
+    """
+
+    @torch.no_grad()
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        for group in self.param_groups:
+            for option, value in self.defaults.items():
+                group.setdefault(option, value)
+            for p in group["params"]:
+                if "last" in self.state[p]:
+                    _decay_all(self.state[p], group["rho"])
+
+
+def _decay_all(state: State, rho: float) -> None:
+    """Decay the rows that wait for a gradient, so that no row waits.
+
+    The result is new tensors: the loaded state may share its memory with the caller's.
+    """
+    squares = state["square_avg"]
+    steps = float(state["step"]) - state.pop("last")
+    decay = _decay(rho, steps, squares.dtype)
+    state["square_avg"] = squares * decay
+    state["acc_delta"] = state["acc_delta"] * decay
+
+
+def _decay(rho: float, steps: Tensor, dtype: torch.dtype) -> Tensor:
+    """The factor [rows, 1] of the averages of rows without a gradient in `steps`."""
+    return (rho ** steps.double()).to(dtype)[:, None]
+
+
 def _update(p: Tensor, g: Tensor, state: State, options: Mapping[str, Any]) -> None:
     """One update of p by its gradient g."""
     table = p.dim() == 2 and len(p) >= TABLE
@@ -98,7 +132,7 @@ def _update_in_torch(
     changes = state["acc_delta"][rows]
     if table:
         steps = state["step"] - 1 - state["last"][rows]
-        decay = (rho ** steps.double()).to(p.dtype)[:, None]
+        decay = _decay(rho, steps, p.dtype)
         squares = squares * decay
         changes = changes * decay
         state["last"][rows] = float(state["step"])

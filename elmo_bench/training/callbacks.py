@@ -153,9 +153,9 @@ class History(Callback):
 
     They remain across kills and resumptions.
 
-    curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps;
-    `lr`, the learning rate of its first step; `seconds`, of its training steps and the
-    scoring of dev; `steps`, how many it has.
+    curves: for each epoch `dev`, the main score; `train_loss`, the mean over its steps,
+    weighted by their examples; `lr`, the rate of its first step; `seconds`, of training
+    steps and the scoring of dev; `steps`, how many it has.
     """
 
     def __init__(self, whole: Clock, code: dict[str, str] | None = None) -> None:

@@ -207,6 +207,7 @@ class HeadTraining(pl.LightningModule):
         if index % LOOK == 0 or self.trainer.is_last_batch:
             self._check_losses(losses)
         count = len(batch["numbers"])
+        # Its mean over the epoch weights each step by its examples.
         self.log("loss", loss, batch_size=count, on_step=False, on_epoch=True)
         return loss
 

@@ -19,7 +19,7 @@ from torch.optim.lr_scheduler import (
 )
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.training.adadelta import Adadelta
+from elmo_bench.training.adadelta import Adadelta, GpuAdadelta
 
 
 def adadelta(
@@ -33,7 +33,7 @@ def adadelta(
     One by one they would be thousands of small operations.
     """
     on_gpu = any(parameter.device.type == "cuda" for parameter in parameters)
-    kind: Callable[..., Optimizer] = torch.optim.Adadelta if on_gpu else Adadelta
+    kind: Callable[..., Optimizer] = GpuAdadelta if on_gpu else Adadelta
     return kind(parameters, lr=lr, rho=rho, eps=eps)
 
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -62,21 +63,24 @@ class Data(SuiteData):
                 f"{where}: no columns document_id and sentences. "
                 "Check hub in conf/task/coref.yaml"
             )
-        documents, raw = [], []
+        documents: list[Document] = []
+        raw: list[tuple[str, list[list[Span]]]] = []
         empty = 0
         files = zip(table["document_id"], table["sentences"], strict=True)
-        for name, sentences in files:
-            parts: dict[int, list[Mapping[str, Any]]] = {}
-            for sentence in sentences:
-                if sentence["words"]:
-                    check_texts(sentence["words"], f"{where}: document {name}")
-                    parts.setdefault(sentence["part_id"], []).append(sentence)
-                else:
-                    empty += 1
-            for number, rows in parts.items():
-                chains = _chains(rows)
-                raw.append((name, chains))
-                documents.append(_of_rows(name, number, rows, chains))
+        for row, (name, sentences) in enumerate(files):
+            try:
+                check_texts([name], f"{where}: row {row}")
+                parts = _parts(sentences, f"{where}: document {name}")
+                for number, rows in parts.items():
+                    chains = _chains(rows)
+                    raw.append((name, chains))
+                    documents.append(_of_rows(name, number, rows, chains))
+                empty += len(sentences) - sum(map(len, parts.values()))
+            except (KeyError, TypeError, ValueError) as error:
+                why = f"row {row} is not as expected ({error!r})"
+                raise UserError(
+                    f"{where}: {why}. Use your own files instead."
+                ) from None
         if not documents:
             raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
         if empty:
@@ -184,6 +188,19 @@ def _document(part: Part) -> Document:
     )
 
 
+def _parts(
+    sentences: Sequence[Mapping[str, Any]], where: str
+) -> dict[int, list[Mapping[str, Any]]]:
+    """The sentences that have words, by the number of their part. Raises UserError."""
+    parts: dict[int, list[Mapping[str, Any]]] = {}
+    for sentence in sentences:
+        if sentence["words"]:
+            check_texts(sentence["words"], where)
+            check_texts([sentence["speaker"] or "-"], where)
+            parts.setdefault(sentence["part_id"], []).append(sentence)
+    return parts
+
+
 def _of_rows(
     name: str,
     number: int,
@@ -230,11 +247,15 @@ def _report(
 
 
 def _chains(rows: Sequence[Mapping[str, Any]]) -> list[list[Span]]:
+    """The chains of a part. Raises ValueError for a span outside its sentence."""
     chains: defaultdict[int, list[Span]] = defaultdict(list)
     # Tokens of earlier sentences: in the table, spans are relative to their sentence.
     before = 0
     for row in rows:
+        words = len(row["words"])
         for number, start, end in row["coref_spans"]:
+            if not 0 <= index(start) <= index(end) < words:
+                raise ValueError(f"span {start}-{end} in a sentence of {words} words")
             chains[number].append((before + start, before + end))
-        before += len(row["words"])
+        before += words
     return [sorted(spans) for spans in chains.values()]

@@ -1,6 +1,7 @@
 """Named entities: the three suites as sentences with canonical BIO tags."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,13 @@ class Data(SuiteData):
         sentences = []
         rows = zip(table["tokens"], table["ner_tags"], strict=True)
         for number, (tokens, ids) in enumerate(rows):
-            check_texts(tokens, f"{where}: row {number}")
-            if len(tokens) != len(ids) or not all(0 <= i < len(labels) for i in ids):
+            try:
+                check_texts(tokens, f"{where}: row {number}")
+                fits = len(tokens) == len(ids)
+                fits = fits and all(0 <= index(i) < len(labels) for i in ids)
+            except TypeError:  # nothing, or something else than lists
+                fits = False
+            if not fits:
                 raise UserError(
                     f"{where}: row {number} has tags outside hub.labels, or not one "
                     "for each token. Check hub.labels."
@@ -88,7 +94,8 @@ class Data(SuiteData):
     def of_texts(self, texts: Sequence[Sequence[str]]) -> list[TaggedSentence]:
         """Sentences of a program: lists of tokens. Raises UserError."""
         for number, tokens in enumerate(texts, 1):
-            if isinstance(tokens, str) or not tokens:
+            is_list = isinstance(tokens, Sequence) and not isinstance(tokens, str)
+            if not is_list or not tokens:
                 raise UserError(f"sentence {number}: give a list of tokens.")
             check_texts(tokens, f"sentence {number}")
         return [_untagged(tuple(tokens)) for tokens in texts]

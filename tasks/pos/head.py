@@ -12,6 +12,9 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import LinearProbe
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.token_labels import UNKNOWN
+
+IGNORED = -100  # the number of a missing label
 
 
 class Head(nn.Module):
@@ -36,7 +39,8 @@ class Head(nn.Module):
         for example in examples:
             # A label not seen in training has no number. It occurs only in dev and
             # test, where no loss is computed.
-            labels += [number.get(label, 0) for label in example.gold]
+            for label in example.gold:
+                labels.append(IGNORED if label in UNKNOWN else number.get(label, 0))
         text = index([example.tokens for example in examples])
         return {"text": text, "labels": torch.tensor(labels)}
 
@@ -47,8 +51,9 @@ class Head(nn.Module):
         return self.probe(x[text.mask])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropy, mean over the words."""
-        return functional.cross_entropy(self(batch).float(), batch["labels"])
+        """Cross-entropy, mean over the words that have a label."""
+        scores = self(batch).float()
+        return functional.cross_entropy(scores, batch["labels"], ignore_index=IGNORED)
 
     def predict(self, batch: dict[str, Any]) -> list[list[str]]:
         """The labels of each sentence."""

@@ -83,7 +83,8 @@ class Passage:
 class Question:
     """A question about a passage.
 
-    `spans` are the tokens of each answer, first and last, widened to whole tokens.
+    `spans` are the tokens of each answer, first and last, widened to whole tokens. An
+    answer whose place is unknown has none.
     """
 
     id: str
@@ -131,8 +132,8 @@ class Builder:
 
         Answers that end within a token are widened to whole tokens, with a note. Raises
         UserError with file, line and question if an answer is not at its character,
-        empty or missing (allowed without `answered`), if a text has no words, or if two
-        questions have the same id.
+        empty or missing, if a text has no words, or if two questions have the same id.
+        Without `answered`, answers may be missing, and so may the character of one.
         """
         questions = []
         seen: set[str] = set()
@@ -146,8 +147,8 @@ class Builder:
             seen.add(entry.id)
             question = self._question(entry, where, answered=answered)
             questions.append(question)
-            pairs = zip(question.answers, question.spans, strict=True)
-            for text, span in pairs:
+            placed = [text for text, start in entry.answers if start >= 0]
+            for text, span in zip(placed, question.spans, strict=True):
                 answers += 1
                 if question.passage.cut(*span) != text.strip():
                     widened += 1
@@ -175,6 +176,8 @@ class Builder:
             )
         spans = []
         for text, start in entry.answers:
+            if start < 0 and not answered:
+                continue
             is_there = start >= 0 and entry.passage.startswith(text, start)
             if not (is_there and text.strip()):
                 there = entry.passage[max(start, 0) :][: len(text)]

@@ -4,13 +4,21 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, SuiteData, as_list, data_file, hub_table
+from elmo_bench.base.sources import (
+    SPLITS,
+    SuiteData,
+    as_list,
+    check_texts,
+    data_file,
+    hub_table,
+)
 from elmo_bench.tasks.squad.build import Builder, Question
 from elmo_bench.tasks.squad.squad_json import Entry, entries, read_json
 
@@ -179,14 +187,30 @@ def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> File
                 f"{where}: no column {name}. Check hub in conf/task/squad.yaml"
             )
     rows = []
-    for row in table:
-        texts, starts = row["answers"]["text"], row["answers"]["answer_start"]
-        entry = Entry(
-            article=row["title"],
-            passage=row["context"],
-            id=row["id"],
-            question=row["question"],
-            answers=list(zip(texts, starts, strict=True)),
-        )
-        rows.append(entry)
+    for number, row in enumerate(table):
+        try:
+            rows.append(_entry(row, f"{where}: row {number}"))
+        except (KeyError, TypeError, ValueError) as error:
+            why = f"row {number} is not as expected ({error!r})"
+            raise UserError(f"{where}: {why}. Use your own files instead.") from None
     return [(where, rows)]
+
+
+def _entry(row: Mapping[str, Any], where: str) -> Entry:
+    """The question of a row of the Hub's table.
+
+    Raises UserError for a cell without text, and KeyError, TypeError or ValueError for
+    a row of another shape.
+    """
+    texts = row["answers"]["text"]
+    starts = map(index, row["answers"]["answer_start"])
+    check_texts(
+        [row["title"], row["context"], row["id"], row["question"], *texts], where
+    )
+    return Entry(
+        article=row["title"],
+        passage=row["context"],
+        id=row["id"],
+        question=row["question"],
+        answers=list(zip(texts, starts, strict=True)),
+    )

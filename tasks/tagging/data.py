@@ -105,14 +105,17 @@ class Data(OwnData):
 
         Raises UserError for tags of two kinds.
         """
+        tags = [sentence.tags for sentence in sentences]
         try:
-            notation = notation_of(
-                [sentence.tags for sentence in sentences], self.scheme
-            )
+            notation = notation_of(tags, self.scheme)
+            if notation is not None and self.merges:
+                notation = replace(notation, folds=True)
+                for tag in sorted({*chain.from_iterable(tags)}):
+                    notation.parts(tag)
+            return notation
         except ValueError as error:
             how = f"data.scheme={PLAIN} reads each tag as a label"
             raise UserError(f"tags: {error}, or decide: {how}.") from None
-        return notation and replace(notation, folds=self.merges)
 
     def with_notation(
         self, sentences: Sequence[Sentence], notation: Notation | None

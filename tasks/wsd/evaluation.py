@@ -83,20 +83,22 @@ def plain_name(path: Path) -> str:
 def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
     """{target: its sense keys}: a target a line, then its keys, separated by spaces.
 
-    Raises UserError.
+    The keys are () on a line without any. Lines of one target are joined, as in the
+    scorer of the framework, with a note. Raises UserError.
     """
-    senses: dict[str, tuple[str, ...]] = {}
-    for number, line in read_lines(path):
+    senses: dict[str, list[str]] = {}
+    lines = 0
+    for _, line in read_lines(path):
         name, *keys = line.split() or [""]
-        if name in senses:
-            raise UserError(
-                f"{path}:{number}: a second line for {name[:60]}. Keep one of them."
-            )
         if name:
-            senses[name] = tuple(keys)
+            lines += 1
+            senses.setdefault(name, []).extend(keys)
     if not senses:
         raise UserError(f"{path}: no sense keys in it.")
-    return senses
+    repeated = lines - len(senses)
+    if repeated:
+        note(f"{repeated:,} lines for a target of an earlier line, joined to it", path)
+    return {name: tuple(keys) for name, keys in senses.items()}
 
 
 class _Builder(ElementTree.TreeBuilder):

@@ -6,7 +6,7 @@ Source: Raganato, Camacho-Collados and Navigli (2017), and its Scorer.java.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import TYPE, Sums, scores_of
+from elmo_bench.base.notes import note
 from elmo_bench.tasks.wsd.evaluation import Target, entry, read_keys
 from elmo_bench.text.figures import by_type, figure_table, percent, ratio
 
@@ -25,7 +26,8 @@ COUNTED = ("correct", "guessed", "gold")
 class Metric:
     """F1 over targets.
 
-    An answer is right if it is one of the gold keys; several answers share one point.
+    An answer is right if it is one of the gold keys; several answers share one point,
+    and equal ones are one answer. A target without gold keys does not count.
     """
 
     main = "f1"
@@ -49,10 +51,14 @@ class Metric:
         tables: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(shape))
         for place, pair in enumerate(zip(gold, predicted, strict=True)):
             for target, answer in zip(*pair, strict=True):
+                if not target.senses:
+                    continue
                 counted = (_right(target, answer), bool(answer), 1)
-                for kind in ("", _part_of_speech(target)):
+                # A set: a part of speech that is unknown is "", the name of the total.
+                for kind in {"", _part_of_speech(target)}:
                     tables[kind][:, place] += counted
-        counts = dict(zip(COUNTED, map(_whole, tables.pop("")), strict=True))
+        total = tables.pop("", np.zeros(shape))
+        counts = dict(zip(COUNTED, map(_whole, total), strict=True))
         for kind in sorted(tables):
             named = zip(COUNTED, map(_whole, tables[kind]), strict=True)
             counts |= {f"{TYPE}{kind}.{count}": values for count, values in named}
@@ -71,22 +77,20 @@ class Metric:
     def score_files(self, gold: Path, answers: Path) -> dict[str, Any]:
         """The scores of a file of answers: a target a line, then sense keys.
 
-        Raises UserError.
+        As in the scorer of the framework, gold lines without keys do not count, and
+        neither do answers to targets that gold lacks; a note counts both. Raises
+        UserError if no gold line has keys, or if no answer is to a target of gold.
         """
-        right, answered = read_keys(gold), read_keys(answers)
-        for name in answered:
-            if name not in right:
-                raise UserError(
-                    f"{answers}: {name[:60]} is not in {gold}. "
-                    "Give the gold of these answers."
-                )
+        right = _with_keys(read_keys(gold), gold)
+        answered = read_keys(answers)
         targets = []
         for name, keys in right.items():
-            lemma, pos = entry(keys[0] if keys else "")
+            lemma, pos = entry(keys[0])
             targets.append(Target(name, 0, 1, lemma, pos, keys))
+        _check_answered(answered, right, gold, answers)
         predicted = [answered.get(target.name, ()) for target in targets]
         scores = scores_of(self, self.counts([targets], [predicted]))
-        for row in (scores["overall"], *scores["by_type"].values()):
+        for row in (scores["overall"], *_by_part_of_speech(scores).values()):
             whole = int(row["correct"])
             if row["correct"] == whole:
                 row["correct"] = whole
@@ -96,21 +100,54 @@ class Metric:
         """The scores as text, one row a part of speech."""
         columns = {"precision": "precision", "recall": "recall", "F1": "f1"}
         columns |= {"correct": "correct", "answers": "guessed", "targets": "gold"}
-        rows = {"all": scores["overall"], **scores["by_type"]}
+        rows = {"all": scores["overall"], **_by_part_of_speech(scores)}
         return figure_table(rows, columns, least=7)
+
+
+def _by_part_of_speech(scores: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The figures of each part of speech; none for keys that do not name it (`bn:`)."""
+    by_part: Mapping[str, Any] = scores.get("by_type", {})
+    return by_part
+
+
+def _with_keys(right: Mapping[str, Answers], gold: Path) -> dict[str, Answers]:
+    """The targets that have gold keys; the others are noted. Raises UserError."""
+    with_keys = {name: keys for name, keys in right.items() if keys}
+    if not with_keys:
+        raise UserError(f"{gold}: no target has a sense key. Give the gold of a suite.")
+    without = len(right) - len(with_keys)
+    if without:
+        which = f"{without:,} of {len(right):,} targets have no sense key"
+        note(f"{which}, and do not count", gold)
+    return with_keys
+
+
+def _check_answered(
+    answered: Mapping[str, Answers], right: Collection[str], gold: Path, answers: Path
+) -> None:
+    """Note the answers to targets that gold lacks. Raises UserError if all are so."""
+    foreign = [name for name in answered if name not in right]
+    if len(foreign) == len(answered):
+        raise UserError(
+            f"{answers}: none of its {len(answered):,} targets has a key in {gold}. "
+            "Give the gold of these answers."
+        )
+    if foreign:
+        which = f"{len(foreign):,} of {len(answered):,} targets have no key in gold"
+        note(f"{which}, and are ignored; the first is {foreign[0]:.60}", answers)
 
 
 def _part_of_speech(target: Target) -> str:
     """Of the first sense key, else of the target."""
-    of_key = entry(target.senses[0])[1] if target.senses else ""
-    return of_key or target.pos
+    return entry(target.senses[0])[1] or target.pos
 
 
 def _right(target: Target, answer: Answers) -> float:
     """The share of the answer's keys that are right."""
     if not answer:
         return 0
-    return sum(key in target.senses for key in answer) / len(answer)
+    keys = set(answer)
+    return sum(key in target.senses for key in keys) / len(keys)
 
 
 def _whole(values: np.ndarray) -> np.ndarray:

@@ -156,6 +156,8 @@ def test_probabilities_of_a_suite_s_task_are_refused(elmo_run, tmp_path, refused
 WRONG = [
     ("A text.", ("text",), "a list of texts is wanted, and this is a single text."),
     ([("a", "b", "c")], ("premise", "hypothesis"), "text 1: not a tuple (premise, hypothesis). Give one."),
+    ([1, 2], ("premise", "hypothesis"), "text 1: not a tuple (premise, hypothesis). Give one."),
+    (5, ("text",), "a list of texts is wanted, and this is 5."),
     ([("a", "b"), "ab"], ("premise", "hypothesis"), "text 2: not a tuple (premise, hypothesis). Give one."),
 ]
 

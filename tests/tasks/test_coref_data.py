@@ -2,6 +2,7 @@
 
 import pytest
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.tasks.coref.conll import Document, format_column, parse_column
@@ -130,3 +131,30 @@ def test_the_hubs_tables_hold_the_same_documents(monkeypatch):
     assert read == dict.fromkeys(("train", "dev", "test"), READ)
     files = [f"english_v4/{split}/0000.parquet" for split in ("train", "validation", "test")]
     assert asked == [("ontonotes/conll2012_ontonotesv5", file, "refs/convert/parquet") for file in files]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"words": ["a", None]}, f"document {NAME} has None where text belongs"),
+        ({"speaker": 5}, f"document {NAME} has 5 where text belongs"),
+        ({"part_id": None}, r"row 0 is not as expected \(TypeError"),
+        ({"coref_spans": None}, r"row 0 is not as expected \(TypeError"),
+        ({"coref_spans": [[0, None, 1]]}, r"row 0 is not as expected \(TypeError"),
+        ({"coref_spans": [[0, 1]]}, r"row 0 is not as expected \(ValueError"),
+        ({"coref_spans": [[0, 2, 3]]}, r"row 0 is not as expected \(ValueError\('span 2-3 in a sentence of 3 words"),
+        ({"coref_spans": [[0, 2, 1]]}, r"row 0 .*span 2-1 in a sentence of 3 words"),
+        ({"coref_spans": [[0, -1, 1]]}, r"row 0 .*span -1-1 in a sentence of 3 words"),
+    ],
+)
+def test_a_damaged_table_of_the_hub_is_one_line(monkeypatch, changed, message):
+    sentences = [SENTENCES[0] | changed, *SENTENCES[1:]]
+    table = {"document_id": [NAME], "sentences": [sentences]}
+    with pytest.raises(UserError, match=f"train/0000.parquet: {message}.* Use your own files instead"):
+        from_hub(monkeypatch, "coref", table)
+
+
+@pytest.mark.parametrize("row", [{"sentences": [None]}, {"sentences": [[{"words": ["a"]}]]}, {"document_id": [None]}])
+def test_rows_of_the_hub_that_lack_something_are_one_line(monkeypatch, row):
+    with pytest.raises(UserError, match=r"0000\.parquet: row 0 .* Use your own files instead"):
+        from_hub(monkeypatch, "coref", {"document_id": [NAME], "sentences": [SENTENCES]} | row)

@@ -51,6 +51,16 @@ def test_the_softmax_reads_a_word_and_its_head_and_zeros_for_a_root():
     assert batch["labels"][4:].tolist() == [0, 0]
 
 
+def test_a_word_without_a_label_is_not_in_the_loss():
+    torch.manual_seed(0)
+    head = Head(Numbered(), labels=["a", "b"])
+    index = Indexer(words=None, characters=None, layers={})
+    losses = [head.loss(head.collate([Sentence(("x", "y"), (ROOT, 0), ("a", other))], index)) for other in "ab_"]
+    scores = head(head.collate([Sentence(("x", "y"), (ROOT, 0), ("a", "a"))], index))
+    alone = torch.nn.functional.cross_entropy(scores[:1], torch.tensor([0]))
+    assert losses[2] == alone not in losses[:2]
+
+
 def test_a_file_of_predictions_is_read_with_the_predicted_labels(tmp_path):
     Data().write(tmp_path / "x.txt", [READ], [["a", "b", "c", "d"]])
     [again] = Data().read_file(tmp_path / "x.txt")

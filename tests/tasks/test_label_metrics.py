@@ -20,6 +20,7 @@ from elmo_bench.runner.contract_parts import check_metric
 from elmo_bench.spec.names import metric_of, task_class
 from elmo_bench.tasks.snli.metric import Metric as Snli
 from elmo_bench.tasks.sst5.metric import Metric as Sst5
+from elmo_bench.text import figures
 from elmo_bench.text.figures import LabelMacroF1, count_types
 from tests.golden_cases import score
 
@@ -81,6 +82,25 @@ def test_counts_by_type_take_a_byte_an_item_and_more_only_where_they_must():
     joined({"dev": {}, "test": counts})
     assert tracemalloc.get_traced_memory()[1] < 3 * 3 * 300 * 3000
     tracemalloc.stop()
+
+
+def test_a_long_label_takes_its_size_once():
+    labels = ["x" * 10_000, *"ab" * 500]
+    tracemalloc.start()
+    counts = task_class("classification", "metric")().counts(labels, labels[::-1])
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+    assert counts["correct"].sum() == 999
+
+
+def test_more_labels_than_can_be_counted_are_one_line(monkeypatch, tmp_path):
+    """70,000 labels of 70,000 items took 5 GB for each count."""
+    monkeypatch.setattr(figures, "MOST_CELLS", 8)
+    (path := tmp_path / "x.csv").write_text("gold,predicted\na,a\nb,b\n")
+    assert task_class("classification", "metric")().score_files(path)["overall"]["accuracy"] == 100
+    path.write_text("gold,predicted\na,a\nb,b\nc,d\n")
+    with pytest.raises(UserError, match=r"4 different ones in 3 items are too many .* this is the column of labels"):
+        task_class("classification", "metric")().score_files(path)
 
 
 def test_a_mean_over_labels_as_main_figure_needs_the_counts_of_each_label():

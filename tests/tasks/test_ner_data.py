@@ -75,6 +75,10 @@ def test_paper_suite_from_the_hub_and_a_missing_and_a_damaged_file(hub, tmp_path
     ("table", "message"),
     [
         ({"tokens": [["a"]], "ner_tags": [[9]]}, "row 0 has tags outside hub.labels, or not one for each token"),
+        ({"tokens": [None], "ner_tags": [[0]]}, "row 0 has tags outside hub.labels, or not one for each token"),
+        ({"tokens": [["a"]], "ner_tags": [None]}, "row 0 has tags outside hub.labels, or not one for each token"),
+        ({"tokens": [["a"]], "ner_tags": [[None]]}, "row 0 has tags outside hub.labels, or not one for each token"),
+        ({"tokens": [["a"]], "ner_tags": [[0.0]]}, "row 0 has tags outside hub.labels, or not one for each token"),
         ({"tokens": [["a"]], "tags": [[0]]}, "no columns tokens and ner_tags"),
         ({"tokens": [["a", None]], "ner_tags": [[0, 0]]}, "row 0 has None where text belongs. Use your own files"),
     ],
@@ -136,3 +140,9 @@ def test_of_a_file_of_predictions_a_note_says_what_is_gold(tmp_path, capsys):
     (path := tmp_path / "test.conll").write_text("Anna B-PER O\nsleeps O O\n\n", encoding="utf-8")
     assert Data().read_file(path)[0].tags == ("O", "O")
     assert "gold is the last of three columns; where `predict` wrote them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tokens", ["Anna", 1, None, []])
+def test_a_text_in_memory_that_is_no_list_of_tokens_is_one_line(tokens):
+    with pytest.raises(UserError, match=r"^sentence 2: give a list of tokens\.$"):
+        Data().of_texts([["Anna"], tokens])

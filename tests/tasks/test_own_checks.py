@@ -9,6 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.metric import measure
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.spec.names import task_class
+from elmo_bench.text.own_checks import folded
 from tests.golden_cases import score
 from tests.runs import described
 from tests.tasks.test_own_tasks import CLASSES, SCHEMES, read, tagged
@@ -96,6 +97,17 @@ def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tm
     assert not any("distinguish" in each for each in notes)
     merged = {each.gold for own in splits.values() for each in own}
     assert merged == {"a", "b c", "1", "10", "1.5", *map(str, range(20, 30))}
+
+
+def test_labels_that_are_numbers_are_folded_to_one_form():
+    forms = ["0", "000", "00.0", "007", "7.00", "1.50", "1.", ".0", "-01", "0x", "1.0.0"]
+    assert list(map(folded, forms)) == ["0", "0", "0", "7", "7", "1.50", "1.", ".0", "-01", "0x", "1.0.0"]
+
+
+@pytest.mark.timeout(10)  # took minutes
+@pytest.mark.parametrize("label", ["0" * 100_000 + "x", "1." + "0" * 100_000 + "x", "9" * 100_000 + ".0x"])
+def test_a_label_of_many_digits_is_folded_at_once(label):
+    assert folded(label) == label
 
 
 def test_texts_with_several_labels_are_counted(tmp_path):

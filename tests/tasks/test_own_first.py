@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import plan
@@ -102,3 +103,12 @@ def test_equal_data_of_a_sweep_are_read_once(tmp_path, monkeypatch):
         read_own_data(runs)
     assert read_paths == [str(path), str(other)]
     assert any(each.startswith("2 labels: ") for each in notes)
+
+
+@pytest.mark.parametrize(("tag", "scheme"), [("B-\u00a0", None), ("\u00a0", "IO")])
+def test_a_type_of_white_space_cannot_be_merged(tmp_path, tag, scheme):
+    (path := tmp_path / "x.conll").write_text(f"Ada {tag}\nran O\n\nBo B-P\nran O\n\n" * 9, encoding="utf-8")
+    data = task_class("tagging", "data")(file=str(path), scheme=scheme, alike="merge")
+    said = r"^tags: '.*' has white space as its type\. Name the type, or decide: data\.scheme=plain reads each"
+    with pytest.raises(UserError, match=said):
+        data.read("x", None)

@@ -48,6 +48,8 @@ def test_columns(tmp_path, text, read):
     ("name", "text", "said"),
     [
         ("x.conllu", "1\tI\tPRP\n", "x.conllu:1: expected 10 columns, found 3"),
+        ("x.conllu", CONLLU.replace("2\tca", "2x\tca"), "x.conllu:4: '2x' is not the number of a word"),
+        ("x.conllu", CONLLU.replace("2\tca", "\tca"), "x.conllu:4: '' is not the number of a word"),
         ("x.conllu", "# nothing\n", "no sentences"),
         ("x.txt", "I PRP\nca\n", "x.txt:2: expected 2 columns, found 1"),
         ("x.txt", "I PRP", "may be cut off"),

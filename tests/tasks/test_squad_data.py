@@ -102,6 +102,19 @@ def test_questions_without_answers_can_be_predicted_and_not_trained_on(root):
         SQUAD.read("open", root)
 
 
+def test_answers_without_their_character_can_be_predicted_and_not_trained_on(root):
+    """The official scorer does not need it."""
+    path = root / "squad" / "dev-v1.1.json"
+    data = json.loads(squad("x"))
+    answers = data["data"][0]["paragraphs"][0]["qas"][0]["answers"]
+    del answers[0]["answer_start"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    first, _ = SQUAD.read_file(path)
+    assert (first.gold, first.spans) == (("1843", "in 1843-44"), ((5, 8),))
+    with pytest.raises(UserError, match=r"question x-0: answer '1843' is not at character -1"):
+        SQUAD.read("open", root)
+
+
 def test_predictions_are_written_as_the_official_scorer_reads_them(root, tmp_path):
     path = root / "squad" / "dev-v1.1.json"
     examples = SQUAD.read_file(path)
@@ -145,6 +158,26 @@ def test_the_hubs_table_gives_the_same_questions(root, monkeypatch):
     revision = "7b6d24c440a36b6815f21b70d25016731768db1f"
     names = ("train-00000-of-00001", "validation-00000-of-00001")
     assert asked == [("rajpurkar/squad", f"plain_text/{name}.parquet", revision) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"context": None}, "row 1 has None where text belongs"),
+        ({"answers": {"text": [None], "answer_start": [0]}}, "row 1 has None where text belongs"),
+        ({"answers": {"text": ["Ada"], "answer_start": [None]}}, r"row 1 is not as expected \(TypeError"),
+        ({"answers": {"text": ["Ada"], "answer_start": []}}, r"row 1 is not as expected \(ValueError"),
+        ({"answers": {"text": ["Ada"]}}, r"row 1 is not as expected \(KeyError\('answer_start'\)\)"),
+        ({"answers": None}, r"row 1 is not as expected \(TypeError"),
+    ],
+)
+def test_a_damaged_table_of_the_hub_is_one_line(monkeypatch, changed, message):
+    sound = {"id": "a", "title": "x", "context": PASSAGE, "question": "Who?"}
+    sound["answers"] = {"text": ["Ada"], "answer_start": [0]}
+    table = type("Table", (list,), {"column_names": list(sound)})([sound, sound | {"id": "b"} | changed])
+    monkeypatch.setattr("elmo_bench.tasks.squad.data.hub_table", lambda *_, **__: table)
+    with pytest.raises(UserError, match=rf"00000-of-00001\.parquet: {message}.* Use your own files instead"):
+        Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 
 
 def test_quotes_that_the_tokeniser_rewrote():

@@ -205,6 +205,19 @@ def test_plain_predictions_are_written_as_the_tags_are(tmp_path):
     assert PREDICTED in (tmp_path / "out.csv").read_text(encoding="utf-8")
 
 
+def test_plain_tags_that_look_like_spans_are_scored_as_tags_with_a_prefix(tmp_path):
+    """As the card says."""
+    tags = [("B-P", "B-P"), ("I-P", "O"), ("O", "O"), ("O", "B-P")]
+    scores = []
+    for prefix in ("", "U-"):
+        lines = [f"a {prefix}{gold} {prefix}{predicted}\n" for gold, predicted in tags]
+        path = Path(write(tmp_path / "x.conll", "".join(lines)))
+        scores.append(task_class("tagging", "metric")().score_files(path)["overall"])
+    spans, plain = scores
+    assert (spans["f1"], spans["gold"]) == (0, 1)
+    assert (plain["f1"], plain["gold"]) == (50, 4)
+
+
 def test_the_scheme_is_a_setting_that_leaves_other_runs_as_they_are():
     plain, _ = described("task=tagging", "data.file=x.conll")
     asked, _ = described("task=tagging", "data.file=x.conll", "data.scheme=BIO")

@@ -120,7 +120,6 @@ def test_evaluation_data(tmp_path):
         (XML.replace("<corpus", '<!DOCTYPE corpus [<!ENTITY a "b">]><corpus'), KEYS, "has a document type"),
         ('<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'.encode("utf-16"), KEYS, "has a document type"),
         (XML, KEYS.splitlines()[0], "ALL.data.xml: senseval2.d000.s000.t000 has no line in"),
-        (XML, KEYS + KEYS, "ALL.gold.key.txt:3: a second line for semeval2007"),
         (XML.replace('pos="VERB"', ""), KEYS, "ALL.data.xml: sentence .*: an instance without id, lemma or pos"),
         (XML[:400], KEYS, "ALL.data.xml: not evaluation data in XML, or damaged"),
         ("<corpus></corpus>", KEYS, "no sentence with a target"),
@@ -159,8 +158,43 @@ def test_f1_by_hand(tmp_path):
     assert scores["by_type"]["ADV"]["f1"] == 0
     assert "ADV" in Metric().table(scores)
     found.write_text("d x%1:00:00::\n")
-    with pytest.raises(UserError, match="d is not in"):
+    with pytest.raises(UserError, match="none of its 1 targets has a key in"):
         Metric().score_files(gold, found)
+
+
+def test_answers_are_counted_as_by_the_scorer_of_the_framework(tmp_path):
+    """By hand after Scorer.java: sets of keys, joined lines, and nothing of a target that one side lacks."""
+    gold, found = tmp_path / "gold", tmp_path / "found"
+    gold.write_text("a x%1:00:00::\nb z%2:00:00::\nc\na y%1:00:00::\n")
+    found.write_text("a y%1:00:00:: w%1:00:00:: y%1:00:00::\nb z%2:00:00::\nb q%2:00:00::\nc z%2:00:00::\nd x\n")
+    with noted() as notes:
+        overall = Metric().score_files(gold, found)["overall"]
+    assert (overall["correct"], overall["guessed"], overall["gold"]) == (0.5 + 0.5, 2, 2)
+    assert notes == [
+        "gold: 1 lines for a target of an earlier line, joined to it",
+        "gold: 1 of 3 targets have no sense key, and do not count",
+        "found: 1 lines for a target of an earlier line, joined to it",
+        "found: 2 of 4 targets have no key in gold, and are ignored; the first is c",
+    ]
+    gold.write_text("a\n")
+    with pytest.raises(UserError, match=r"gold: no target has a sense key"):
+        Metric().score_files(gold, found)
+
+
+def test_keys_that_do_not_name_a_part_of_speech_count_once(tmp_path):
+    """As those of BabelNet."""
+    gold, found = tmp_path / "gold", tmp_path / "found"
+    gold.write_text("a bn:00000001n\nb bn:00000002v\n")
+    found.write_text("a bn:00000001n\n")
+    scores = Metric().score_files(gold, found)
+    assert (scores["overall"]["correct"], scores["overall"]["gold"]) == (1, 2)
+    assert Metric().table(scores).split()[-6:] == ["100.00", "50.00", "66.67", "1", "1", "2"]
+
+
+def test_a_target_without_gold_does_not_count_in_a_run():
+    targets = [Target("a", 0, 1, "x", "NOUN", ("x%1:00:00::",)), Target("b", 1, 2, "y", "NOUN", ())]
+    counts = Metric().counts([targets, targets[1:]], [[("x%1:00:00::",), ("y",)], [()]])
+    assert [counts[name].tolist() for name in ("correct", "guessed", "gold")] == [[1, 0]] * 3
 
 
 def test_answers_are_written_as_the_scorer_reads_them(tmp_path):

@@ -1,5 +1,6 @@
 """Files of predictions on the user's data, and damaged or odd bytes: what is left out, kept and noted."""
 
+import math
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ PREDICTIONS = [  # content of a file of predictions, items that are scored, what
     ("gold,predicted\na,b\n,a\n", 1, ["x.csv: 1 of 2 rows have no gold label and are left out; 1 are scored"]),
     ("gold,predicted\na,\nb,b\n", 1, ["x.csv: 1 of 2 rows have no prediction and are left out; 1 are scored"]),
     ("gold,predicted\n,\nb,b\n", 1, ["x.csv: 1 of 2 rows have no gold label and are left out; 1 are scored"]),
+    ("gold,predicted\n  ,a\nb,b\n", 1, ["x.csv: 1 of 2 rows have no gold label and are left out; 1 are scored"]),
+    ("gold,predicted\na,  \nb,b\n", 1, ["x.csv: 1 of 2 rows have no prediction and are left out; 1 are scored"]),
     ("gold,predicted\n" + ",a\n" * 8 + "b,b\n" * 291, 291,
      ["x.csv: 8 of 299 rows have no gold label and are left out; 291 are scored"]),
     ("gold,predicted\n,b\n,a\n", "no row has a gold label. Fill in the column gold", []),
@@ -38,6 +41,16 @@ def test_rows_without_gold_are_left_out_of_a_score_and_noted(tmp_path, content, 
         else:
             assert task_class("pairs", "metric")().score_files(path)["overall"]["items"] == scored
     assert notes == said
+
+
+def test_gold_that_is_not_a_number_is_missing(tmp_path):
+    """As pandas writes a column of numbers, of which some are missing."""
+    write_table(
+        path := tmp_path / "x.parquet", [{"gold": 1.0, "predicted": "1.0"}, {"gold": math.nan, "predicted": "x"}]
+    )
+    assert task_class("classification", "metric")().score_files(path)["overall"] == {
+        "accuracy": 100, "correct": 1, "items": 1, "macro_f1": 100,
+    }  # fmt: skip
 
 
 def test_sentences_without_gold_are_left_out_of_a_score_and_noted(tmp_path):

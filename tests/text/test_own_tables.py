@@ -5,16 +5,18 @@ import math
 import re
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.split_checks import check_splits
-from elmo_bench.text import json_rows, sizes
+from elmo_bench.text import json_rows, parquet_rows, sizes
 from elmo_bench.text.own_data import Labelled
 from elmo_bench.text.split_files import files_of
 from elmo_bench.text.tables import read_table, write_table
-from tests.text.test_own_data import MANY, data, read, table, write
+from tests.hub import as_parquet
+from tests.text.test_own_data import MANY, NAMES, data, read, table, write
 
 ROWS = [{"text": "a, b", "label": "x"}, {"text": 'NaN \\"', "label": "y"}, {"text": "c", "label": "x"}]
 COLUMNS = {name: [row[name] for row in ROWS] for name in ("text", "label")}
@@ -214,3 +216,64 @@ def test_rows_and_cells_have_a_limit(tmp_path, monkeypatch, name, content):
         UserError, match=r"x\.\w+(:\d+)?: more than 2,?0+ (rows|cells|objects)\. Take a part of the file"
     ):
         read_table(Path(write(tmp_path / name, content)))
+
+
+SHARED = "x" * 50_000
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param([SHARED] * 500, id="texts"),
+        pytest.param([[SHARED] * 50] * 10, id="lists of texts"),
+        pytest.param([{"a": [{"b": SHARED}]}] * 500, id="texts in lists in structs"),
+        pytest.param([*"ab" * 1000, *[SHARED] * 500], id="texts after short ones"),
+        pytest.param([[7] * 500_000], id="one list of one number"),
+    ],
+)
+def test_a_small_file_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, column):
+    path = Path(write(tmp_path / "x.parquet", as_parquet({"text": column})))
+    assert path.stat().st_size < 10_000
+    monkeypatch.setattr(parquet_rows, "LARGEST", 2**20)
+    pool, usual = pyarrow.system_memory_pool(), pyarrow.default_memory_pool()  # nothing else uses the first
+    pyarrow.set_memory_pool(pool)
+    try:
+        with pytest.raises(UserError, match="1 GiB unpacked"):
+            read_table(path)
+    finally:
+        pyarrow.set_memory_pool(usual)
+    assert 0 < pool.max_memory() < 2**20
+
+
+def test_every_type_of_a_parquet_file_is_read_as_it_was_written(tmp_path):
+    row = {"text": "a", "bytes": b"a", "tags": ["a", "b"], "a": {"b": ["c"]}, "n": 1, "x": 0.5, "yes": True}
+    (path := tmp_path / "x.parquet").write_bytes(as_parquet({name: [cell, None] for name, cell in row.items()}))
+    assert read_table(path) == [row, dict.fromkeys(row)]
+    kinds = [pyarrow.string_view(), pyarrow.large_string(), pyarrow.dictionary(pyarrow.int8(), pyarrow.string())]
+    made = {str(kind): pyarrow.array(["a", None], kind) for kind in kinds}
+    path.write_bytes(as_parquet(made))
+    assert read_table(path) == [dict.fromkeys(made, "a"), dict.fromkeys(made)]
+    text = pyarrow.string()
+    kinds = [pyarrow.list_(text, 1), pyarrow.large_list(text), pyarrow.list_view(text), pyarrow.map_(text, text)]
+    cells = [["a"], ["a"], ["a"], [("a", "b")]]
+    made = {str(kind): pyarrow.array([cell, None], kind) for kind, cell in zip(kinds, cells, strict=True)}
+    path.write_bytes(as_parquet(made))
+    assert read_table(path) == [dict(zip(made, cells, strict=True)), dict.fromkeys(made)]
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"info": {"features": {"label": NAMES, "dropped": NAMES}}},
+        {"info": {"features": {"label": {"names": 5}}}},
+        {"info": {"features": None}},
+        {"info": {}},
+        {},
+        [],
+    ],
+)
+def test_a_description_of_other_columns_makes_no_file_damaged(tmp_path, about):
+    made = pyarrow.table({"label": [1]}).replace_schema_metadata({"huggingface": json.dumps(about)})
+    pyarrow.parquet.write_table(made, path := tmp_path / "x.parquet")
+    has_names = "dropped" in str(about)
+    assert read_table(path) == [{"label": "B-X" if has_names else 1}]

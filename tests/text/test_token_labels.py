@@ -5,8 +5,10 @@ from collections import Counter
 import pytest
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
+from elmo_bench.text.figures import COUNTED
 from elmo_bench.text.token_labels import control_labels
 from tests.runs import CUTS
 
@@ -44,3 +46,34 @@ def test_a_treebank_without_these_labels_is_refused(tmp_path):
     path.write_text("1\tBirds\t_\t_\t_\t_\t0\t_\t_\t_\n\n", encoding="utf-8")
     with pytest.raises(UserError, match="its words have no labels"):
         data.read("open", tmp_path)
+
+
+PARTLY = "1\tBirds\t_\t_\tNNS\t_\t2\tnsubj\t_\t_\n2\tsing\t_\t_\t_\t_\t0\t_\t_\t_\n\n"
+WITHOUT = "1\tNo\t_\t_\t_\t_\t0\t_\t_\t_\n\n"
+
+
+@pytest.mark.parametrize("labels", ["gold", "control"])
+@pytest.mark.parametrize("task", ["pos", "deprel"])
+def test_words_without_labels_are_left_out_of_loss_vocabulary_and_scores(tmp_path, task, labels):
+    suite = {"source": "files", "folder": "ud", "train": "a.conllu", "dev": "a.conllu", "test": "a.conllu"}
+    data = task_class(task, "data")(labels=labels, open=suite)
+    (path := tmp_path / "ud" / "a.conllu").parent.mkdir()
+    path.write_text(PARTLY + WITHOUT, encoding="utf-8")
+    with noted() as notes:
+        splits = data.read("open", tmp_path)
+    assert "train: 2 of 3 words have no label, and count neither in the loss nor in scores" in notes
+    [partly], [label] = splits["train"], data.vocabulary(splits["train"])["labels"]
+    assert partly.gold == (label, "_")
+    counts = task_class(task, "metric")().counts([partly.gold, ("_",)], [[label, label], [label]])
+    assert {name: values.tolist() for name, values in counts.items()} == {
+        name: [1, 0] for name in ("correct", "tokens", *(f"type:{label}.{count}" for count in COUNTED))
+    }
+
+
+def test_words_without_gold_are_left_out_of_the_score_of_a_file(tmp_path):
+    (path := tmp_path / "x.txt").write_text("Birds\tNNS\tNN\nsing\t_\tVBP\n.\t.\t.\n\n", encoding="utf-8")
+    with noted() as notes:
+        scores = task_class("pos", "metric")().score_files(path)
+    assert notes == ["x.txt: 1 of 3 words have no gold label, and do not count"]
+    assert scores["overall"] == {"accuracy": 50, "correct": 1, "tokens": 2}
+    assert set(scores["by_type"]) == {"NNS", "NN", "."}

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from elmo_bench.training.optimisers import Adadelta
+from elmo_bench.training.adadelta import Adadelta, GpuAdadelta
 
 SHAPES = ((1100, 3), (4, 3), (5,), ())  # the first is a table of words
 
@@ -43,6 +43,24 @@ def test_it_equals_torchs_although_it_skips_rows_without_a_gradient():
 def test_it_goes_on_from_the_state_of_torchs_which_a_gpu_uses():
     whole, moved = run(Adadelta, 40), run(torch.optim.Adadelta, 40, resume=20, then=Adadelta)
     torch.testing.assert_close(whole, moved, atol=1e-10, rtol=1e-10)
+
+
+def test_a_gpu_goes_on_from_its_state_and_a_cpu_from_the_gpus():
+    """With the rows that wait for a gradient, and with the options that torch's has besides."""
+    whole, moved = run(Adadelta, 40), run(Adadelta, 40, resume=20, then=GpuAdadelta)
+    torch.testing.assert_close(whole, moved, atol=1e-10, rtol=1e-10)
+    [table] = parameters = [torch.nn.Parameter(torch.zeros(1100, 3))]
+    optimiser = Adadelta(parameters)
+    for row in (5, 6):
+        table.grad = torch.zeros_like(table)
+        table.grad[row] = 1
+        optimiser.step()
+    before = optimiser.state_dict()
+    on_gpu = GpuAdadelta(parameters)
+    on_gpu.load_state_dict(before)
+    assert "last" not in on_gpu.state_dict()["state"][0]  # a CPU would let the rows decay twice
+    assert before["state"][0]["last"][5] == 1
+    torch.testing.assert_close(on_gpu.state[table]["square_avg"][5:7, 0], torch.tensor([0.09, 0.1]))
 
 
 def test_it_equals_the_loop_in_c():
