@@ -155,7 +155,8 @@ def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
     update = {"kept": Kept(**kept), "refit": Refit(**refitted.about)}
     record = record.model_copy(update=update)
     ledger.rewrite_record(paths, record)
-    _remove_rest(paths, predictions=prepared.setup.predictions)
+    # The predictions are the first head's, as the scores of the record are.
+    _remove_rest(paths, predictions=True)
     return record
 
 
@@ -297,8 +298,8 @@ def _cost(history: "History", *, encodes: bool, device: str) -> dict[str, Any]:
 def _remove_rest(paths: RunPaths, *, predictions: bool) -> None:
     """Remove the checkpoints of a finished run.
 
-    Without predictions=true, also predictions: they are an earlier head's
-    (overwrite=true).
+    predictions: keep them. A run without predictions=true does not: they are of the
+    head that it has overwritten.
     """
     patterns = ["*.ckpt", "refit/*.ckpt"]
     if not predictions:
