@@ -68,7 +68,7 @@ class RunSpec:
         """The spec of a composed config."""
         encoder = name_of(config.encoder.name) or ""
         return cls(
-            suite=config.suite.name,
+            suite=str(config.suite.name),  # which may look like a number
             task=config.task.name,
             encoder=_without_spaces(encoder),
             size=config.size.name,
@@ -170,7 +170,7 @@ class RunSpec:
         config_file("task", self.task)
         config_file("size", self.size)
         if reads_own_data(self.task):
-            suite = f"suite.name={self.suite}"
+            suite = f"suite.name={spelled(self.suite)}"
         else:
             config_file("suite", self.suite)
             suite = f"suite={self.suite}"
