@@ -14,9 +14,9 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
+from elmo_bench.spec.allowed import VERSIONS
 from elmo_bench.spec.conf_files import config_file, config_files
 from elmo_bench.spec.config import (
-    VERSIONS,
     choice_yaml,
     compose,
     config_of,

@@ -46,6 +46,13 @@ from elmo_bench.spec.config import compose, sweep
         ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
         ("task.metric=macro_f1", "task.metric: task=ner has one main score, which selects the epoch. Leave out"),
         ("++task.metric=f1", "task.metric: task=ner has one main score, which selects the epoch. Leave out"),
+        ("+mix.layer=1", "+mix.layer: mix=scalar does not read it. Choose mix=layer."),
+        ("+task.report.foo=1", "unknown option 'task.report.foo'"),
+        ("+launcher.extr.account=x", "unknown option 'launcher.extr.account'"),
+        ("task.data=null", "task.data=null: every run reads its parts. Remove the option."),
+        ("task.head=null", "task.head=null: every run reads its parts. Remove the option."),
+        ("experiment=[table1,table2]", "experiment=…: more than one. Start one sweep for each."),
+        ("experiment={table1:1}", "unknown experiment; choose one of: "),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'data.max_train'?)"),
     ],
 )  # fmt: skip
