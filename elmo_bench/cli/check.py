@@ -13,11 +13,11 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.cli import parser
 from elmo_bench.cli.inputs import record_in
-from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.ledger import Copies, Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES
 from elmo_bench.spec.describe import command_of, label_of
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.run_spec import RunSpec, changes_of
+from elmo_bench.spec.run_spec import RunSpec, changes_of, is_drawn
 
 # Beginnings of the lines.
 OK = "ok    "
@@ -64,7 +64,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 def _ledger(root: Path) -> Iterator[str]:
     """The lines about a ledger. Raises UserError if it has files but no run."""
-    read = ledger.read_all(root, metrics=metric_of)
+    read = ledger.read_all(root, metrics=metric_of, copies=Copies(is_drawn))
     if not (read.records or read.problems) and any(root.iterdir()):
         raise UserError(
             f"{root}: no run in it. Give the folder of the records, or one record."
@@ -174,7 +174,9 @@ def _paths_of(path: Path, record: Record) -> RunPaths:
 def _problems_of(paths: RunPaths) -> list[str]:
     """The problems of a ledger that concern this record."""
     within = (paths.suite, paths.task)
-    read = ledger.read_all(paths.ledger, within, metrics=metric_of)
+    read = ledger.read_all(
+        paths.ledger, within, metrics=metric_of, copies=Copies(is_drawn)
+    )
     copied = f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy"
     return [
         problem

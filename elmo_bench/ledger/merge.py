@@ -52,18 +52,25 @@ class Merged:
     problems: list[str] = field(default_factory=list)
 
 
-def merge(source: Path, into: Path, metrics: Metrics, changes: Changes) -> Merged:
+def merge(
+    source: Path,
+    into: Path,
+    metrics: Metrics,
+    changes: Changes,
+    copies: Copies | None = None,
+) -> Merged:
     """Add the runs of the ledger `source` to the ledger `into`.
 
     Records, outcomes and the files of KEPT are added. In both ledgers' runs of `into`,
     the `changes` of a record become what its settings say: records of older commits
     lack them, and nobody's word is taken for them. `source` may be `into`.
 
-    metrics: see `read_all`. Raises UserError if `into` cannot be written.
+    metrics, copies: see `read_all`. Raises UserError if `into` cannot be written.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
-    copies = Copies()
+    if copies is None:
+        copies = Copies()
     if source.resolve() != into.resolve():
         read_all(into, metrics=metrics, copies=copies)
     if runs:

@@ -292,6 +292,11 @@ def changes_of(record: Any) -> dict[str, str] | None:
     return computed_changes(RunSpec.of_record(record))
 
 
+def is_drawn(record: Any) -> bool:
+    """Whether the seeds of a `ledger.Record`'s run differ: see `deterministic`."""
+    return not RunSpec.of_record(record).deterministic
+
+
 def _kind_of(encoder: Mapping[str, Any]) -> str | None:
     """The kind of the contextual encoder in an encoder's yaml."""
     contextual = encoder.get("contextual")
