@@ -334,10 +334,16 @@ def own_suite(file: str | None, train: str | None) -> str:
     if file is not None and str(file).startswith("hub:"):
         name = str(file).removeprefix("hub:").strip("/").replace("/", ".")
     else:
-        path = Path(str(file or train or "own")).expanduser()
-        name = path.resolve().name
+        path = Path(str(file or train or "own")).expanduser().absolute()
+        name = _last_part(path)
         while Path(name).suffix.lower() in (*TABLES, *COLUMN_FILES, *PACKED):
             name = Path(name).stem
         if file is None and name.lower() in ("train", "training"):
-            name = path.resolve().parent.name or name
+            name = _last_part(path.parent) or name
     return re.sub(r"[^\w.+=-]", "_", name).lstrip(".+=-") or "own"
+
+
+def _last_part(path: Path) -> str:
+    """The name of a file or folder; of a link its own, since its target may be called
+    after a checksum (git-annex, DVC)."""
+    return path.resolve().name if path.name == ".." else path.name

@@ -13,17 +13,18 @@ from elmo_bench import ledger
 from elmo_bench.base.errors import UserError, plain
 from elmo_bench.cli import parser
 from elmo_bench.cli.inputs import record_in
-from elmo_bench.ledger import Record, RunPaths
+from elmo_bench.ledger import Copies, Record, RunPaths
 from elmo_bench.ledger.outcomes import AGREES
 from elmo_bench.spec.describe import command_of, label_of
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.run_spec import RunSpec, changes_of
+from elmo_bench.spec.run_spec import RunSpec, changes_of, is_drawn
 
 # Beginnings of the lines.
 OK = "ok    "
 WRONG = "WRONG "
 UNKNOWN = "not checked: "
 NOT_HERE = "task {} is not installed here. Give its folder: --include FOLDER."
+OTHER_CHANGES = "record.changes: not what its settings change. Run elmo-bench merge."
 EPILOG = """Checked are the schema, the hash, whether every score follows from the
 outcomes of the items, and what the predictions score, if they were kept
 (predictions=true). Of a ledger, all files that tables leave out are listed."""
@@ -33,10 +34,12 @@ def main(arguments: list[str]) -> int:
     """Print a line for each thing that was checked, of a ledger for each that is wrong.
 
     The exit code is 1 if one is wrong. Raises UserError for a file that is not there,
-    and for one in the wrong place.
+    for one in the wrong place, and for a --gold that nothing reads.
     """
     options = _parse(arguments)
     path = Path(os.path.abspath(options.record))  # without `..`  # noqa: PTH100
+    if path.is_dir() and options.gold is not None:
+        raise UserError(f"--gold {options.gold}: give one record, not a ledger")
     checks = _ledger(path) if path.is_dir() else _record(path, options.gold)
     lines = list(checks)
     for line in lines:
@@ -61,7 +64,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 def _ledger(root: Path) -> Iterator[str]:
     """The lines about a ledger. Raises UserError if it has files but no run."""
-    read = ledger.read_all(root, metrics=metric_of)
+    read = ledger.read_all(root, metrics=metric_of, copies=Copies(is_drawn))
     if not (read.records or read.problems) and any(root.iterdir()):
         raise UserError(
             f"{root}: no run in it. Give the folder of the records, or one record."
@@ -79,6 +82,29 @@ def _ledger(root: Path) -> Iterator[str]:
         yield f"{UNKNOWN}scores of {count:,} records: {NOT_HERE.format(task)}"
     for problem in problems:
         yield f"{WRONG}{problem}"
+    for run in _with_other_changes(root, read.records):
+        yield f"{WRONG}{run.record}: {OTHER_CHANGES}"
+
+
+def _with_other_changes(root: Path, records: list[Record]) -> Iterator[RunPaths]:
+    """The first record of each hash whose `changes` do not follow from its settings.
+
+    Tables take a record's word for them.
+    """
+    changes: dict[str, dict[str, str] | None] = {}
+    found: set[str] = set()
+    for record in records:
+        run_hash = record.hash
+        if run_hash not in changes:
+            changes[run_hash] = changes_of(record)
+        if run_hash not in found and _states_others(record, changes[run_hash]):
+            found.add(run_hash)
+            yield RunPaths.of(root, record)
+
+
+def _states_others(record: Record, right: dict[str, str] | None) -> bool:
+    """Whether a record states other changes than the right ones, if these are known."""
+    return record.changes is not None and right not in (None, record.changes)
 
 
 def _left_out(root: Path, records: list[Record]) -> list[str]:
@@ -148,7 +174,9 @@ def _paths_of(path: Path, record: Record) -> RunPaths:
 def _problems_of(paths: RunPaths) -> list[str]:
     """The problems of a ledger that concern this record."""
     within = (paths.suite, paths.task)
-    read = ledger.read_all(paths.ledger, within, metrics=metric_of)
+    read = ledger.read_all(
+        paths.ledger, within, metrics=metric_of, copies=Copies(is_drawn)
+    )
     copied = f" as seed {paths.seed} of {paths.hash}, so one of the two is a copy"
     return [
         problem
@@ -173,12 +201,8 @@ def _about(record: Record) -> Iterator[str]:
         yield f"{OK}made again by: {command_of(spec, record.seed)}"
     except UserError as error:
         yield f"{WRONG}this installation cannot make it again: {error}"
-    right = changes_of(record)
-    if record.changes is not None and right not in (None, record.changes):
-        yield (
-            f"{WRONG}record.changes: not what its settings change. "
-            "Run elmo-bench merge."
-        )
+    if _states_others(record, changes_of(record)):
+        yield f"{WRONG}{OTHER_CHANGES}"
     code = record.environment
     if code.commit is None or code.dirty is not False:
         yield (
@@ -200,19 +224,34 @@ def _outcomes(record: Record, paths: RunPaths) -> str:
 
 
 def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:
-    """Whether the predictions on test have the score of the record."""
+    """Whether the predictions on test have the score of the record.
+
+    Raises UserError for a --gold that is not read, or cannot be.
+    """
     predictions = _kept_predictions(paths)
     if predictions is None:
+        _refuse_gold(gold, "the record kept no predictions on test")
         return f"{OK}no predictions on test were kept"
+    task = record.spec.task
     main_score = record.metric
-    metric = metric_of(record.spec.task, main_score)
+    metric = metric_of(task, main_score)
+    if metric is None:
+        _refuse_gold(gold, f"task {task} is not installed here")
+        return f"{UNKNOWN}predictions on test: {NOT_HERE.format(task)}"
+    if len(metric.files) == 1:
+        _refuse_gold(gold, "the predictions hold the gold of test")
     if main_score != metric.main:
         return f"{WRONG}the main score is {main_score}; here the task has {metric.main}"
     files = [predictions] if gold is None else [gold, predictions]
     if len(files) < len(metric.files):
         gold_file = metric.files[0]
         return f"{OK}predictions on test: not scored; give {gold_file} with --gold"
-    scores = metric.score_files(*files[-len(metric.files) :])
+    try:
+        scores = metric.score_files(*files[-len(metric.files) :])
+    except UserError as error:
+        if gold is not None and str(error).startswith(str(gold)):
+            raise
+        return f"{WRONG}predictions on test: {error}"
     # Where the official scorer of the task has its main figures.
     figures = scores.get("overall", scores.get("scores", scores))
     scored = figures[main_score]
@@ -222,6 +261,12 @@ def _predictions(record: Record, paths: RunPaths, gold: Path | None) -> str:
         f"{beginning}predictions on test: score {main_score} {scored:.2f}; "
         f"the record says {recorded:.2f}"
     )
+
+
+def _refuse_gold(gold: Path | None, why: str) -> None:
+    """Raise UserError for a --gold."""
+    if gold is not None:
+        raise UserError(f"--gold {gold}: nothing reads it: {why}. Leave it out.")
 
 
 def _kept_predictions(paths: RunPaths) -> Path | None:

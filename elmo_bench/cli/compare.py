@@ -16,7 +16,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import compared, parser
 from elmo_bench.cli.reproduced import print_reproduced
-from elmo_bench.ledger import check_exists, read_all
+from elmo_bench.ledger import Copies, check_exists, read_all
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
@@ -44,6 +44,7 @@ from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.options import guess
+from elmo_bench.spec.run_spec import is_drawn
 from elmo_bench.spec.task_files import of_system
 
 POINTS = 2.0  # a difference that most people would like to see
@@ -68,7 +69,7 @@ def main(arguments: list[str]) -> int:
     check_exists(options.ledger)
     _check_names(options.ledger, encoders)
     within = [options.suite] if options.suite else ()
-    read = read_all(options.ledger, within, metrics=metric_of)
+    read = read_all(options.ledger, within, metrics=metric_of, copies=Copies(is_drawn))
     frame = runs(options.ledger, read.records)
     print_problems("compare", [*read.problems, *left_out(frame), *remarks(frame)])
     if options.published:

@@ -67,6 +67,11 @@ def of_one_suite_and_size(
             raise UserError(
                 f"{options.ledger} has runs of --{option} {names}. Give one of them."
             )
+        if value and value not in values:
+            raise UserError(
+                f"--{option} {value}: no run to compare in {options.ledger}, "
+                f"which has {' and '.join(values)}"
+            )
         frame = frame[frame[option] == (value or values[0])]
     return frame
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
+from elmo_bench.ledger import Copies
 from elmo_bench.ledger.merge import Merged, merge
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.run_spec import changes_of
+from elmo_bench.spec.run_spec import changes_of, is_drawn
 
 EPILOG = """Their outcomes and heads are added too. A ledger that is merged into itself
 gets what records of older versions lack: the options that a run changed."""
@@ -26,7 +27,8 @@ def main(arguments: list[str]) -> int:
             raise UserError(f"{source}: no such folder. Give the folder of a ledger.")
     merged = Merged()
     for source in options.sources:
-        of_source = merge(source, options.into, metric_of, changes_of)
+        copies = Copies(is_drawn)
+        of_source = merge(source, options.into, metric_of, changes_of, copies)
         if not any(vars(of_source).values()):
             raise UserError(
                 f"{source}: no run in it. "

@@ -8,7 +8,7 @@ from elmo_bench.base.collection import no_collection
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted, print_problems
 from elmo_bench.cli import parser
-from elmo_bench.ledger import Keep, Ledger, check_exists, read_all
+from elmo_bench.ledger import Copies, Keep, Ledger, check_exists, read_all
 from elmo_bench.ledger.costs import read_costs
 from elmo_bench.reporting import receipts
 from elmo_bench.reporting.endings import report_folder
@@ -106,8 +106,10 @@ def write_page(ledger: Path, suite: str) -> Path:
     options = _parse(["--ledger", str(ledger), "--suite", suite, "--out", str(out)])
     from elmo_bench.reporting.frame import runs
     from elmo_bench.reporting.leaderboard import leaderboard
+    from elmo_bench.spec.run_spec import is_drawn
 
-    read = read_all(ledger, [suite], metrics=metric_of)
+    copies = Copies(is_drawn)
+    read = read_all(ledger, [suite], metrics=metric_of, copies=copies)
     frame = runs(ledger, read.records)
     _write(options, leaderboard(frame, command=_command(options)), frame, {})
     return out / "index.html"
@@ -169,7 +171,10 @@ def _read(ledger: Path, suites: list[str] | None, keep: Keep) -> Ledger:
 
     keep: gets their outcomes.
     """
-    read = read_all(ledger, metrics=metric_of, keep=keep)
+    from elmo_bench.spec.run_spec import is_drawn
+
+    copies = Copies(is_drawn)
+    read = read_all(ledger, metrics=metric_of, copies=copies, keep=keep)
     print_problems("report", read.problems)
     present = {record.spec.suite for record in read.records}
     if not present and any(ledger.iterdir()):

@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     Raises UserError for bad input.
     """
     options = _parse(arguments)
-    if options.multirun:
+    if options.multirun and not (options.help or options.cfg):
         from elmo_bench.cli.sweep import main as sweep
 
         return sweep(options.options)

@@ -1,5 +1,6 @@
 """Whether a record agrees with itself, and with the others of its ledger."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ CLOCKS = timedelta(days=1)  # by which clocks may differ
 # Wrong items that no two seeds have in common; SOME: if their dev curves are equal too.
 MANY = 100
 SOME = 20
+ATTEMPT = "attempt"  # no two runs share one
 # Counts of a type that an answer of this type has.
 _ANSWERED = ("correct", "guessed", "excess")
 
@@ -148,23 +150,31 @@ def units_of(record: Record, split: str) -> float:
     return max(mentions, default=record.data.counts.of(split))
 
 
+def _always(record: Record) -> bool:
+    return True
+
+
 class Copies:
     """The runs of a ledger that were read so far.
 
     Two seeds of a run never agree on every item, unless the data are few or easy, the
     head learned nothing (see MANY, SOME and `_wrong`), or one epoch was enough, as for
-    word senses. Their training losses always differ.
+    word senses. Their training losses always differ, unless nothing is drawn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_drawn: Callable[[Record], bool] = _always) -> None:
+        """is_drawn: whether the seeds of a record's run differ at all
+        (`spec.run_spec.is_drawn`)."""
+        self._is_drawn = is_drawn
         self._known: dict[Any, tuple[str, int]] = {}  # hash and seed of a run, by trait
         self._layers: dict[str, Any] = {}  # `layers_of` a run, by hash
 
     def check(self, record: Record) -> None:
         """Raise UserError if the record is a copy of one that was checked before.
 
-        It is if it has the same attempt, or the same outcomes. Where outcomes may agree
-        by chance, the dev curves have to be the same too, and else the losses as well.
+        It is if it has the same attempt, or the same outcomes and a run whose seeds
+        differ. Where outcomes may agree by chance, the dev curves have to be the same
+        too, and else the losses as well.
         """
         for mixes in record.layer_weights[:1]:
             layers = layers_of(mixes)
@@ -176,7 +186,9 @@ class Copies:
         run = (record.hash, record.seed)
         for trait in _traits(record):
             other_hash, seed = self._known.setdefault(trait, run)
-            if (other_hash, seed) != run:
+            if (other_hash, seed) == run:
+                continue
+            if trait[0] == ATTEMPT or self._is_drawn(record):
                 raise UserError(
                     f"the same {trait[0]} as seed {seed} of {other_hash}, so one of "
                     "the two is a copy"
@@ -185,7 +197,7 @@ class Copies:
 
 def _traits(record: Record) -> list[tuple[Any, ...]]:
     """What no other run has, each after its name."""
-    traits: list[tuple[Any, ...]] = [("attempt", record.attempt)]
+    traits: list[tuple[Any, ...]] = [(ATTEMPT, record.attempt)]
     curve = record.curves.dev
     loss = record.curves.train_loss
     wrong = _wrong(record)

@@ -2,9 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
@@ -24,8 +25,9 @@ from elmo_bench.ledger.store import (
 
 # What a run leaves in its work folder: see `record` (runner/run.py) and
 # training/loggers.py.
+HEAD = "head.safetensors"
 KEPT = (
-    "head.safetensors",
+    HEAD,
     "dev.predictions.*",
     "test.predictions.*",
     "log/metrics.csv",
@@ -52,18 +54,26 @@ class Merged:
     problems: list[str] = field(default_factory=list)
 
 
-def merge(source: Path, into: Path, metrics: Metrics, changes: Changes) -> Merged:
+def merge(
+    source: Path,
+    into: Path,
+    metrics: Metrics,
+    changes: Changes,
+    copies: Copies | None = None,
+) -> Merged:
     """Add the runs of the ledger `source` to the ledger `into`.
 
-    Records, outcomes and the files of KEPT are added. In both ledgers' runs of `into`,
-    the `changes` of a record become what its settings say: records of older commits
-    lack them, and nobody's word is taken for them. `source` may be `into`.
+    Records, outcomes and the files of KEPT are added; of a record that is present, the
+    files that it lacks of the same attempt. In both ledgers' runs of `into`, the
+    `changes` of a record become what its settings say: records of older commits lack
+    them, and nobody's word is taken for them. `source` may be `into`.
 
-    metrics: see `read_all`. Raises UserError if `into` cannot be written.
+    metrics, copies: see `read_all`. Raises UserError if `into` cannot be written.
     """
     merged = Merged()
     runs, merged.problems = list_runs(source)
-    copies = Copies()
+    if copies is None:
+        copies = Copies()
     if source.resolve() != into.resolve():
         read_all(into, metrics=metrics, copies=copies)
     if runs:
@@ -88,10 +98,10 @@ def merge(source: Path, into: Path, metrics: Metrics, changes: Changes) -> Merge
 def _add(
     theirs: RunPaths, ours: RunPaths, record: Record, merged: Merged, metrics: Metrics
 ) -> None:
-    """Add a record, unless it is here already."""
+    """Add a record, or the files that it lacks if it is here already."""
     outcomes = read_outcomes(theirs)
     if not ours.record.exists():
-        _copy_files(theirs, ours)
+        _copy_files(theirs, ours, replace=True)
         write_record(ours, record, outcomes)
         merged.added.append(ours)
         return
@@ -105,8 +115,30 @@ def _add(
         merged.conflicts.append(
             f"{theirs.record}: other {differs[0]} than {ours.record}, which is kept"
         )
-    else:
-        merged.present.append(ours)
+        return
+    merged.present.append(ours)
+    if record.attempt == present.attempt:
+        _add_missing(theirs, ours, record, present)
+
+
+def _add_missing(
+    theirs: RunPaths, ours: RunPaths, record: Record, present: Record
+) -> None:
+    """Add the files of KEPT that ours lacks of the same attempt; none is replaced.
+
+    With their head comes what their record says of it: it may be refitted. Where ours
+    was refitted and theirs was not, their head is another, and is left out.
+    """
+    names = list(KEPT)
+    is_other_head = present.refit is not None and record.refit is None
+    if is_other_head or (ours.work / HEAD).exists():
+        names.remove(HEAD)
+    copied = _copy_files(theirs, ours, names, replace=False)
+    if HEAD in copied:
+        update: dict[str, Any] = {"kept": record.kept}
+        if record.refit is not None:
+            update["refit"] = record.refit
+        rewrite_record(ours, present.model_copy(update=update))
 
 
 def _complete(run: RunPaths, merged: Merged, changes: Changes) -> None:
@@ -119,17 +151,26 @@ def _complete(run: RunPaths, merged: Merged, changes: Changes) -> None:
     merged.completed.append(run)
 
 
-def _copy_files(theirs: RunPaths, ours: RunPaths) -> None:
-    """Copy the files of KEPT.
+def _copy_files(
+    theirs: RunPaths, ours: RunPaths, names: Sequence[str] = KEPT, *, replace: bool
+) -> list[str]:
+    """Copy the files of these names; returns the paths of the copied ones.
 
-    Nothing else of a foreign folder is copied, and no link.
+    Nothing else of a foreign folder is copied, and no link. replace: also files that
+    ours has.
     """
+    copied: list[str] = []
     if theirs.work.is_symlink():
-        return
-    for name in KEPT:
+        return copied
+    for name in names:
         for path in sorted(theirs.work.glob(name)):
             if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
                 continue
-            target = ours.work / path.relative_to(theirs.work)
+            relative = path.relative_to(theirs.work)
+            target = ours.work / relative
+            if target.exists() and not replace:
+                continue
             with path.open("rb") as source, atomic_write(target) as file:
                 shutil.copyfileobj(source, file)
+            copied.append(str(relative))
+    return copied

@@ -47,7 +47,6 @@ from elmo_bench.reporting.rows import (
     with_texts_of_python,
 )
 from elmo_bench.reporting.significance import (
-    CERTAIN,
     Difference,
     Variance,
     difference,
@@ -55,7 +54,6 @@ from elmo_bench.reporting.significance import (
     relative_reduction,
 )
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.run_spec import RunSpec
 
 MARKS = {"ahead": "▲", "behind": "▼", "tie": "=", "": ""}  # of a verdict
 # The columns of runs that a test reads: selecting from all columns takes longer.
@@ -168,8 +166,8 @@ def _compare(
             seeds = [over_seeds([one - another for one, another in pairs])]
         else:
             seeds = [
-                variance_over_seeds(first.spec, our_scores),
-                variance_over_seeds(other.spec, their_scores),
+                over_seeds(our_scores, is_drawn=not first.spec.deterministic),
+                over_seeds(their_scores, is_drawn=not other.spec.deterministic),
             ]
         tested = difference_of(arms, seeds, metric, paired=paired)
     except UserError as error:
@@ -221,11 +219,6 @@ def _check_comparable(ours: Any, theirs: Any) -> None:
 
 def _scores(arm: Sequence[Any], split: str) -> tuple[float, ...]:
     return tuple(getattr(run, split) for run in arm)
-
-
-def variance_over_seeds(spec: RunSpec, scores: Sequence[float]) -> Variance | None:
-    """The variance of a run's mean score over its seeds."""
-    return CERTAIN if spec.deterministic else over_seeds(scores)
 
 
 def _outcomes(

@@ -18,7 +18,7 @@ import pandas as pd
 
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.include import include_given
-from elmo_bench.ledger import check_exists, read_all
+from elmo_bench.ledger import Copies, check_exists, read_all
 from elmo_bench.reporting.frame import runs, shown, systems
 from elmo_bench.reporting.names import UNCHECKED
 from elmo_bench.reporting.pairs import baseline_pairs
@@ -26,6 +26,7 @@ from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.describe import command_of
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.run_spec import is_drawn
 
 VERSION = "0.3.0"
 COLUMNS = [
@@ -109,7 +110,9 @@ def results(
     """
     check_exists(Path(ledger))
     include_given([])
-    read = read_all(Path(ledger), [suite] if suite else (), metrics=metric_of)
+    within = [suite] if suite else ()
+    copies = Copies(is_drawn)
+    read = read_all(Path(ledger), within, metrics=metric_of, copies=copies)
     frame = runs(Path(ledger), read.records)
     for problem in [*read.problems, *left_out(frame), *remarks(frame)]:
         warnings.warn(problem, stacklevel=2)

@@ -268,11 +268,14 @@ def _summed(parts: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     return np.stack(sums, axis=1).reshape(-1, *parts.shape[1:])
 
 
-def over_seeds(scores: Sequence[float]) -> Variance | None:
+def over_seeds(scores: Sequence[float], *, is_drawn: bool = True) -> Variance | None:
     """The variance of the mean of one system's scores, one for each seed.
 
-    None for a single seed, which tells nothing about others.
+    None for a single seed, which tells nothing about others; unless nothing is drawn,
+    so that all seeds have one score.
     """
+    if not is_drawn:
+        return CERTAIN
     if len(scores) < 2:
         return None
     return Variance(variance(scores) / len(scores), len(scores) - 1)

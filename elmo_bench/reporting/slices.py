@@ -22,18 +22,14 @@ from elmo_bench.base.metric import (
     units_of,
 )
 from elmo_bench.ledger import of_split, read_outcomes, slices_of
-from elmo_bench.reporting.comparisons import (
-    difference_of,
-    scoring,
-    variance_over_seeds,
-)
+from elmo_bench.reporting.comparisons import difference_of, scoring
 from elmo_bench.reporting.formats import number, seeds, signed, spread, words
 from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import BASELINE
 from elmo_bench.reporting.outcomes import ReadOutcomes
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.rows import rows_of
-from elmo_bench.reporting.significance import summarise
+from elmo_bench.reporting.significance import over_seeds, summarise
 from elmo_bench.reporting.tables import Format, Line, Table, make_table, present
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.settings import VECTORS
@@ -212,10 +208,11 @@ def _rows(
             if gold < FEWEST:
                 row["too_few"] = "too few"
             else:
+                base = baseline.system.spec
                 with suppress(UserError):  # a single seed, other units, too few of them
                     variances = [
-                        variance_over_seeds(system.spec, scores),
-                        variance_over_seeds(baseline.system.spec, their_scores),
+                        over_seeds(scores, is_drawn=not system.spec.deterministic),
+                        over_seeds(their_scores, is_drawn=not base.deterministic),
                     ]
                     tested = difference_of((outcomes, theirs), variances, metric)
                     row["low"], row["high"] = tested.interval

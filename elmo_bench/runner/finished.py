@@ -1,9 +1,9 @@
 """Finished runs, found without reading data and weights: imports no torch.
 
-A run is finished if the ledger has a record of its settings and its seed, and the
-`files` of this record are today's. A record has no `files` if an earlier version wrote
-it, or if a file was new when the run read it; then the run does the full work, and adds
-them.
+A run is finished if the ledger has a record of its settings and its seed, or of any
+seed if nothing is drawn, and the `files` of this record are today's. A record has no
+`files` if an earlier version wrote it, or if a file was new when the run read it; then
+the run does the full work, and adds them.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ from elmo_bench.spec.settings import FILES
 
 MANY = 32  # files of one kind that a record names one by one
 Files = dict[str, str]
-# The runs of one encoder by settings key and seed, each with the files of its record.
-Runs = dict[tuple[str, int], list[tuple[RunPaths, Files | None]]]
+# The runs of one encoder by settings key, each with the files of its record.
+Runs = dict[str, list[tuple[RunPaths, Files | None]]]
 
 
 class Finished:
@@ -40,7 +40,10 @@ class Finished:
 
     def find(self, spec: RunSpec, setup: Setup, seed: int) -> RunPaths | None:
         """The paths of the run's record, if it has one on today's files."""
-        candidates = self._records(spec).get((spec.key, seed), [])
+        seeds = self._records(spec).get(spec.key, [])
+        candidates = [run for run in seeds if run[0].seed == seed]
+        if seeds and spec.deterministic:
+            candidates += seeds
         if not candidates:
             return None
         today = self._today(spec, setup)
@@ -58,9 +61,8 @@ class Finished:
         if group not in self._runs:
             runs: Runs = {}
             for record in read_all(self._ledger, group).records:
-                key = settings_key(record.spec), record.seed
                 run = RunPaths.of(self._ledger, record), record.files
-                runs.setdefault(key, []).append(run)
+                runs.setdefault(settings_key(record.spec), []).append(run)
             self._runs[group] = runs
         return self._runs[group]
 

@@ -38,7 +38,7 @@ def read_own_data(runs: Iterable[PlannedRun]) -> dict[PlannedRun, Amounts]:
     Raises UserError.
     """
     by_options: dict[tuple[str, ...], Amounts] = {}
-    by_data: dict[str, Amounts] = {}
+    by_data: dict[str, tuple[Amounts, dict[str, int]]] = {}
     amounts: dict[PlannedRun, Amounts] = {}
     for run in runs:
         if not reads_own_data(run.spec.task):
@@ -49,18 +49,28 @@ def read_own_data(runs: Iterable[PlannedRun]) -> dict[PlannedRun, Amounts]:
             key = canonical([run.spec.task, setup.data])
             if key not in by_data:
                 by_data[key] = _amounts(run, setup)
-            by_options[options] = by_data[key]
+            by_options[options], counts = by_data[key]
+            _check_size_after_cut(run, counts)
         amounts[run] = by_options[options]
     return amounts
 
 
-def _amounts(run: PlannedRun, setup: Setup) -> Amounts:
-    """Read the data of a run. Raises UserError."""
+def _amounts(run: PlannedRun, setup: Setup) -> tuple[Amounts, dict[str, int]]:
+    """Read the data of a run: how much it is, and the examples of dev and test.
+
+    Raises UserError.
+    """
     data = task_class(run.spec.task, "data")(**setup.data)
     splits = data.read(run.spec.suite, setup.data_root)
-    where = f"task={run.spec.task}"
-    check_size({split: len(splits[split]) for split in SCORED}, where)
-    return Amounts.of(splits)
+    return Amounts.of(splits), {split: len(splits[split]) for split in SCORED}
+
+
+def _check_size_after_cut(run: PlannedRun, counts: Mapping[str, int]) -> None:
+    """`check_size` of the examples that `data.max_eval` of the run leaves."""
+    limit = run.spec.settings.get("data.max_eval")
+    if limit is not None:
+        counts = {split: min(limit, count) for split, count in counts.items()}
+    check_size(counts, f"task={run.spec.task}")
 
 
 def _is_of_data(option: str) -> bool:
@@ -72,7 +82,7 @@ def check_size(counts: Mapping[str, int], where: str) -> None:
 
     Otherwise this would show after hours, when the record is written.
 
-    counts: the examples of dev and test.
+    counts: the examples of dev and test, after `data.max_eval`.
     """
     for split, count in counts.items():
         if count > MOST_ITEMS:

@@ -40,6 +40,10 @@ class PlannedRun:
         places = [self.setup.places, self.setup.source]
         return canonical([self.spec.key, drawn, places])
 
+    def is_of(self, seed: int) -> bool:
+        """Whether a record of this seed is the run's: of any, if nothing is drawn."""
+        return seed == self.seed or self.spec.deterministic
+
     @property
     def title(self) -> str:
         """The options, as one line, or without any what the defaults are.

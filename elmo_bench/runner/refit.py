@@ -18,7 +18,13 @@ from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuning import tuned_part
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.prepare import Prepared, load_frozen
-from elmo_bench.runner.train import Trained, build, fill, make_trainer
+from elmo_bench.runner.train import (
+    Trained,
+    build,
+    fill,
+    is_stateful,
+    make_trainer,
+)
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.training.callbacks import GpuMemory, RandomState, ShowProgress
 
@@ -60,7 +66,8 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
     """Train the run's head for so many epochs on train and dev.
 
     epochs: the best one on dev; of a floor, the number of its C. A refit that was
-    killed resumes at its last epoch. Raises UserError as `train` does.
+    killed resumes at its last epoch, or starts anew if its encoder carries states, as
+    `train` does. Raises UserError as `train` does.
     """
     clock = Clock().start()
     examples = [*prepared.splits["train"], *prepared.splits["dev"]]
@@ -112,7 +119,7 @@ def _train(trained: Trained, both: Prepared, epochs: int, folder: Path) -> None:
         both, [RandomState(), GpuMemory(), shown, end], scored=False
     )
     last = folder / "last.ckpt"
-    done = _epochs_done(last, end)
+    done = _epochs_done(trained, last, end)
     if done >= epochs:
         state = read_checkpoint(last)["state_dict"]
         trained.module.load_state_dict(state)
@@ -126,9 +133,12 @@ def _train(trained: Trained, both: Prepared, epochs: int, folder: Path) -> None:
         )
 
 
-def _epochs_done(last: Path, end: Upto) -> int:
-    """The epochs of a checkpoint that can be resumed; 0 without one."""
-    if not last.exists():
+def _epochs_done(trained: Trained, last: Path, end: Upto) -> int:
+    """The epochs of a checkpoint that can be resumed; 0 without one.
+
+    0 also if an encoder carries states: its vectors depend on what it read before.
+    """
+    if is_stateful(trained) or not last.exists():
         return 0
     try:
         checkpoint = read_checkpoint(last, advice="")

@@ -16,7 +16,7 @@ from elmo_bench.base.files import disk_errors
 from elmo_bench.base.machine import peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.base.unfinished import remove_unfinished
-from elmo_bench.ledger import Record, RunPaths, read_record_at, record_of
+from elmo_bench.ledger import Record, RunPaths, list_runs, read_record_at, record_of
 from elmo_bench.ledger.record import Kept, Refit
 from elmo_bench.runner.estimate import say_how_long
 from elmo_bench.runner.finished import Files, Finished, data_files, files_read
@@ -57,8 +57,9 @@ PACKAGES = (
 def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool]:
     """The record of this config, and whether it was in the ledger already.
 
-    The record carries the `attempt`. Raises UserError for bad input, HeldElsewhere if
-    another process works on the run, and any error that made it fail.
+    If nothing is drawn (`RunSpec.deterministic`), it may be of another seed. The record
+    carries the `attempt`. Raises UserError for bad input, HeldElsewhere if another
+    process works on the run, and any error that made it fail.
     """
     check_run(config)
     forget_kernels()
@@ -77,9 +78,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     spec = prepared.spec
     if reads_own_data(spec.task) and setup.device == "cpu":
         say_how_long(prepared.title, spec, prepared.splits)
-    paths = RunPaths(
-        setup.ledger, spec.suite, spec.task, spec.encoder, spec.hash, setup.seed
-    )
+    paths = _paths(spec, setup)
     held = ledger.Spec(**spec.to_json())
     with ledger.run_lock(paths, spec=held), quiet():
         # It may exist, too, if the process that held the lock has finished it.
@@ -90,6 +89,20 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             return _refitted(prepared, paths, record), False
         attempt = attempt or ledger.new_attempt()
         return _trained(prepared, paths, files, attempt=attempt), False
+
+
+def _paths(spec: RunSpec, setup: Setup) -> RunPaths:
+    """The files of a run; if nothing is drawn, of the first seed that has a record."""
+    paths = RunPaths(
+        setup.ledger, spec.suite, spec.task, spec.encoder, spec.hash, setup.seed
+    )
+    if setup.overwrite or paths.record.exists() or not spec.deterministic:
+        return paths
+    runs, _ = list_runs(setup.ledger, (spec.suite, spec.task, spec.encoder))
+    for run, names in runs.items():
+        if run.hash == paths.hash and run.record.name in names:
+            return run
+    return paths
 
 
 def run_floor(config: DictConfig, options: Sequence[str]) -> Record | None:
@@ -156,7 +169,8 @@ def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
     update = {"kept": Kept(**kept), "refit": Refit(**refitted.about)}
     record = record.model_copy(update=update)
     ledger.rewrite_record(paths, record)
-    _remove_rest(paths, predictions=prepared.setup.predictions)
+    # The predictions are the first head's, as the scores of the record are.
+    _remove_rest(paths, predictions=True)
     return record
 
 
@@ -298,8 +312,8 @@ def _cost(history: "History", *, encodes: bool, device: str) -> dict[str, Any]:
 def _remove_rest(paths: RunPaths, *, predictions: bool) -> None:
     """Remove the checkpoints of a finished run.
 
-    Without predictions=true, also predictions: they are an earlier head's
-    (overwrite=true).
+    predictions: keep them. A run without predictions=true does not: they are of the
+    head that it has overwritten.
     """
     patterns = ["*.ckpt", "refit/*.ckpt"]
     if not predictions:

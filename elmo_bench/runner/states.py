@@ -10,6 +10,7 @@ from typing import Any
 
 from elmo_bench.base.collection import no_collection
 from elmo_bench.ledger import (
+    Copies,
     Holder,
     Record,
     holders_of,
@@ -22,6 +23,7 @@ from elmo_bench.ledger import (
 from elmo_bench.runner.estimate import Amounts, seconds_of
 from elmo_bench.runner.plan import Plan, PlannedRun
 from elmo_bench.spec.budget import converged
+from elmo_bench.spec.run_spec import is_drawn
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNE
@@ -39,8 +41,9 @@ class RunState:
 
     One of STATES, or after a sweep: done, skipped, held or failed.
 
-    missing: also if another seed has since been run on other data or weights. skipped:
-    it was in the ledger. held: left to another process.
+    done: also if another seed has a record and nothing is drawn. missing: also if
+    another seed has since been run on other data or weights. skipped: it was in the
+    ledger. held: left to another process.
     """
 
     run: PlannedRun
@@ -83,7 +86,8 @@ class LedgerState:
                 }
                 self.has_others = len(asked) < len(runs)
                 runs = asked
-            records, self.problems = read_listed(runs, problems)
+            copies = Copies(is_drawn)
+            records, self.problems = read_listed(runs, problems, copies=copies)
         # The newest last.
         self.records = sorted(records, key=lambda record: record.created)
         # Who works on a run now, by key and seed.
@@ -126,7 +130,7 @@ class LedgerState:
         for record in self._records.get(run.spec.key, ()):
             if record.environment.source not in others:
                 records.append(record)
-        of_seed = [record for record in records if record.seed == run.seed]
+        of_seed = [record for record in records if run.is_of(record.seed)]
         if of_seed and of_seed[-1].spec.contents == records[-1].spec.contents:
             return RunState(run, "done", of_seed[-1])
         return RunState(run, "missing")

@@ -150,7 +150,7 @@ def _of_run(records: Sequence[Record], run: PlannedRun) -> list[Record]:
     """
     same = []
     for record in records:
-        if record.seed == run.seed and settings_key(record.spec) == run.spec.key:
+        if run.is_of(record.seed) and settings_key(record.spec) == run.spec.key:
             same.append(record)
     source = run.setup.source
     return sorted(same, key=lambda record: record.environment.source == source)

@@ -293,8 +293,7 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
     """
     if not last.exists():
         return None
-    encoders = [store.encoder for store in trained.stores.values()]
-    if any(getattr(encoder, "stateful", False) for encoder in encoders):
+    if is_stateful(trained):
         _say(
             f"{title}: starts anew "
             "(encoder.contextual.stateful=true: its states are lost)"
@@ -308,6 +307,12 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
     epochs = len(states[trained.history.state_key]["curves"]["dev"])
     _say(f"{title}: resuming after epoch {epochs}")
     return states
+
+
+def is_stateful(trained: Trained) -> bool:
+    """Whether an encoder carries states from one sentence to the next."""
+    encoders = [store.encoder for store in trained.stores.values()]
+    return any(getattr(encoder, "stateful", False) for encoder in encoders)
 
 
 def _states(trained: Trained, last: Path) -> dict[str, Any]:

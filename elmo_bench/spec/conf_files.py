@@ -35,7 +35,7 @@ def config_file(group: str, name: Any, folder: Path = CONF) -> Path:
     Raises UserError, with the names that the group offers, if there is none.
     """
     files = config_files(group, folder)
-    if name in files:
+    if isinstance(name, str) and name in files:
         return files[name]
     offered = ", ".join(sorted(files))
     hint = guess(str(name), files)

@@ -24,17 +24,16 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import own_suite
+from elmo_bench.spec.allowed import check_allowed, may_be_new
 from elmo_bench.spec.conf_files import (
     CONF,
     choices,
     config_file,
-    config_files,
     copied,
     first_line,
     load_yaml,
-    plain_yaml,
 )
-from elmo_bench.spec.options import METRIC, check_kind, guess, parse, unknown_option
+from elmo_bench.spec.options import check_kind, guess, parse, unknown_option
 from elmo_bench.spec.sweeps import sweep, sweep_logs
 from elmo_bench.spec.task_files import (  # noqa: F401  # others import them from here
     put_head,
@@ -47,10 +46,6 @@ NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
     "encoder": ("name", "words", "vectors", "contextual"),
 }
-# Versions of code: a user does not choose them.
-VERSIONS = ("protocol", "task.version", "encoder.contextual.version")
-# `+key=value` may add an option to these groups.
-OPEN = ("task", "encoder", "mix", "launcher", "logger")
 # Nothing would read a new option of these groups. Below them are arguments of
 # optimisers, heads and encoders, which check their arguments.
 CHECKED = ("task", "encoder", "mix")
@@ -264,53 +259,19 @@ def _set(config: DictConfig, override: Override, defaults: DictConfig) -> None:
 
     Raises UserError and errors of OmegaConf.
     """
-    _check_allowed(override, defaults)
+    check_allowed(override, defaults)
     key = override.key_or_group
-    group = key.partition(".")[0]
     adds = override.is_add() or override.is_force_add()
-    may_be_new = adds and group != key and group in OPEN and key != METRIC
-    if not _has_key(config, key) and not may_be_new:
+    is_new = not _has_key(config, key)
+    if is_new and not (adds and may_be_new(key)):
         raise UserError(unknown_option(key, defaults))
+    if is_new and key.startswith("mix."):
+        _check_mix(key, config)
     if adds:
         _check_new(key)
     else:
         check_kind(override, defaults)
     OmegaConf.update(config, key, override.value(), force_add=adds)
-
-
-def _check_allowed(override: Override, defaults: DictConfig) -> None:
-    """Raises UserError for an option that no user may set."""
-    key = override.key_or_group
-    option = override.input_line
-    if key in (*VERSIONS, "task.name", "task.head.name"):
-        raise UserError(
-            f"{option}: comes with the code or with task=. Remove the option."
-        )
-    if key == "encoder.contextual" and override.value() is None:
-        raise UserError(
-            f"{option}: leaves an encoder without its layers. Choose encoder=glove."
-        )
-    if key == "encoder.name":
-        _check_encoder_name(override, defaults)
-
-
-def _check_encoder_name(override: Override, defaults: DictConfig) -> None:
-    """Refuse a name except for `hf` and `precomputed`, which take one.
-
-    Also refuse the name of another encoder.
-    """
-    option = override.input_line
-    if not OmegaConf.is_missing(defaults.encoder, "name"):
-        raise UserError(
-            f"{option}: encoder.name is for encoder=hf. "
-            "Other encoders are named by their yaml."
-        )
-    last = str(override.value()).rstrip("/").split("/")[-1]
-    path = config_files("encoder").get(last)
-    if path and plain_yaml(path).get("name") == last:
-        raise UserError(
-            f"{option}: tables would take it for encoder={last}. Rename the folder."
-        )
 
 
 def _has_key(config: DictConfig, key: str) -> bool:
@@ -328,6 +289,21 @@ def _has_key(config: DictConfig, key: str) -> bool:
             node[parent] = copy.deepcopy(node[parent])
         node = node[parent]
     return isinstance(node, DictConfig) and last in list(node)
+
+
+def _check_mix(key: str, config: DictConfig) -> None:
+    """Refuse an option of other mixes, which the chosen mix would not read."""
+    option = key.removeprefix("mix.")
+    others = []
+    for choice in choices("mix"):
+        content, _ = _choice("mix", choice, CONF)
+        if option in list(content.mix):  # also one that the user has to give
+            others.append(f"mix={choice}")
+    if others:
+        raise UserError(
+            f"+{key}: mix={config.mix.kind} does not read it. "
+            f"Choose {' or '.join(others)}."
+        )
 
 
 def _check_new(key: str) -> None:

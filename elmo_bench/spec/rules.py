@@ -1,5 +1,6 @@
 """Rules for the values of options: which values fit, and the error for the others."""
 
+import re
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
@@ -13,11 +14,19 @@ from elmo_bench.spec.options import dotted
 Fits = Callable[[Any], bool]
 # What options take: (whether a value fits, what to give, the options).
 Rules = tuple[tuple[Fits, str, tuple[str, ...]], ...]
+_FOLDER_NAME = re.compile(r"\w[\w.+=-]*")  # as `ledger.RunPaths` takes it
 
 
 def text(value: Any) -> bool:
     """Whether this is a text that is not empty."""
     return isinstance(value, str) and value != ""
+
+
+def folder_name(value: Any) -> bool:
+    """Whether a folder of the ledger may have this name, which may be a number."""
+    if not isinstance(value, str | int):
+        return False
+    return _FOLDER_NAME.fullmatch(str(value)) is not None
 
 
 def switch(value: Any) -> bool:
@@ -42,6 +51,22 @@ def number(
         return low <= value < high
 
     return fits
+
+
+count = number(1, whole=True)
+
+
+def filters(value: Any) -> bool:
+    """Whether this is a list of [width, number], such as [[3, 64]]."""
+    if not isinstance(value, Sequence) or not value:
+        return False
+    return all(_filter(pair) for pair in value)
+
+
+def _filter(pair: Any) -> bool:
+    if not isinstance(pair, Sequence) or len(pair) != 2:
+        return False
+    return all(count(value) for value in pair)
 
 
 def check_rules(config: DictConfig, rules: Rules, nullable: Sequence[str]) -> None:

@@ -14,9 +14,9 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
+from elmo_bench.spec.allowed import VERSIONS
 from elmo_bench.spec.conf_files import config_file, config_files
 from elmo_bench.spec.config import (
-    VERSIONS,
     choice_yaml,
     compose,
     config_of,
@@ -68,7 +68,7 @@ class RunSpec:
         """The spec of a composed config."""
         encoder = name_of(config.encoder.name) or ""
         return cls(
-            suite=config.suite.name,
+            suite=str(config.suite.name),  # which may look like a number
             task=config.task.name,
             encoder=_without_spaces(encoder),
             size=config.size.name,
@@ -170,7 +170,7 @@ class RunSpec:
         config_file("task", self.task)
         config_file("size", self.size)
         if reads_own_data(self.task):
-            suite = f"suite.name={self.suite}"
+            suite = f"suite.name={spelled(self.suite)}"
         else:
             config_file("suite", self.suite)
             suite = f"suite={self.suite}"
@@ -290,6 +290,11 @@ def computed_changes(spec: RunSpec) -> dict[str, str] | None:
 def changes_of(record: Any) -> dict[str, str] | None:
     """`computed_changes` of a `ledger.Record`."""
     return computed_changes(RunSpec.of_record(record))
+
+
+def is_drawn(record: Any) -> bool:
+    """Whether the seeds of a `ledger.Record`'s run differ: see `deterministic`."""
+    return not RunSpec.of_record(record).deterministic
 
 
 def _kind_of(encoder: Mapping[str, Any]) -> str | None:

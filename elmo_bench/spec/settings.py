@@ -6,7 +6,7 @@ in the yaml files, and nowhere in a Python class, so that renaming code changes 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import nextafter
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,17 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.options import METRIC
-from elmo_bench.spec.rules import Fits, Rules, check_rules, number, switch, text
+from elmo_bench.spec.rules import (
+    Fits,
+    Rules,
+    check_rules,
+    count,
+    filters,
+    folder_name,
+    number,
+    switch,
+    text,
+)
 from elmo_bench.spec.task_files import check_head
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
 
@@ -106,37 +116,26 @@ def _name(value: Any) -> bool:
     return isinstance(value, str | int)
 
 
-_COUNT = number(1, whole=True)
-
-
-def _filters(value: Any) -> bool:
-    """Whether this is a list of [width, number], such as [[3, 64]]."""
-    if not isinstance(value, Sequence) or not value:
-        return False
-    return all(_filter(pair) for pair in value)
-
-
-def _filter(pair: Any) -> bool:
-    if not isinstance(pair, Sequence) or len(pair) != 2:
-        return False
-    return all(_COUNT(count) for count in pair)
-
-
 def _one_of(*values: str) -> tuple[Fits, str]:
     return values.__contains__, f"one of: {', '.join(values)}"
 
 
 _FOLDER = (text, "a folder, such as ./3")
+_SUITE = (
+    folder_name,
+    "a name of letters, digits and _ . + = -, which begins with a letter or a digit",
+)
 _FILE = (text, "a name, a folder or a file, such as ./3")
 _SWITCH = (switch, "true or false")
 _POSITIVE = (number(0, above=True), "a number above 0")
 _SHARE = (number(0, nextafter(1, 2), above=True), "a number above 0, up to 1")
 _SEED = (number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}")
-_WHOLE = (_COUNT, "a whole number from 1")
-_PAIRS = (_filters, "pairs of a width and a number of filters, such as [[3,64]]")
+_WHOLE = (count, "a whole number from 1")
+_PAIRS = (filters, "pairs of a width and a number of filters, such as [[3,64]]")
 # In this order, the first rule that an option breaks is the error.
 _RULES: Rules = (
-    (_name, "a name", ("suite.name", "task.training.schedule.name")),
+    (_name, "a name", ("task.training.schedule.name",)),
+    (*_SUITE, ("suite.name",)),
     (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions")),
     (*_SWITCH, (QUICK, REFIT)),
     (*_POSITIVE, ("lr_scale", "task.training.clip", RATE, TUNED_RATE)),

@@ -7,6 +7,7 @@ from typing import Any
 from hydra.core.override_parser.types import Override
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.json import canonical
 from elmo_bench.spec.conf_files import CONF, experiment_yaml
 from elmo_bench.spec.options import parse, spelled
 
@@ -26,13 +27,17 @@ def sweep(options: Sequence[str] = (), *, folder: Path = CONF) -> list[list[list
     """
     overrides = parse(options)
     asked = _experiments(overrides, folder)
-    if len(asked) > 1 or any(override.is_sweep_override() for override in asked):
+    if len(asked) > 1 or any(_names_several(override) for override in asked):
         raise UserError("experiment=…: more than one. Start one sweep for each.")
     user = _product([override for override in overrides if override not in asked])
     name = asked[0].value() if asked else None
     if name is None:
         return [list(user.values())]
     products = _planned(name, folder)
+    user = {
+        option: _as_listed(values, _listed(products, option))
+        for option, values in user.items()
+    }
     # Options whose values the experiment lists, all of them: they select its runs.
     selecting = {
         option: values
@@ -58,6 +63,10 @@ def _experiments(overrides: Sequence[Override], folder: Path) -> list[Override]:
         for override in overrides
         if override.key_or_group == "experiment" and not override.is_add()
     ]
+
+
+def _names_several(override: Override) -> bool:
+    return override.is_sweep_override() or isinstance(override.value(), list)
 
 
 def _planned(name: Any, folder: Path) -> list[Product]:
@@ -92,6 +101,24 @@ def _listed(products: Sequence[Product], option: str) -> set[str]:
     for product in products:
         values.update(product.get(option, ()))
     return values
+
+
+def _as_listed(values: Sequence[str], listed: set[str]) -> list[str]:
+    """The user's values of an option, spelled as in the list if they are equal.
+
+    `0.30` and `3e-1` are `0.3`.
+    """
+    spellings = {_parsed(value): value for value in listed}
+    return [spellings.get(_parsed(value), value) for value in values]
+
+
+def _parsed(option: str) -> str:
+    """`key=value` with the value in one spelling, or as it is if it has none."""
+    [override] = parse([option])
+    try:
+        return f"{override.get_key_element()}={canonical(override.value())}"
+    except (TypeError, ValueError):  # NaN
+        return option
 
 
 def _selected(products: Sequence[Product], selecting: Product) -> list[Product]:

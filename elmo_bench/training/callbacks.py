@@ -137,9 +137,9 @@ class RandomState(Callback):
         version, internal, gauss = self.state["python"]
         random.setstate((version, tuple(internal), gauss))
         torch.set_rng_state(self.state["torch"])
-        # The process that was killed may have had no GPU.
-        if "cuda" in self.state and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(self.state["cuda"])
+        # The process that was killed may have seen more GPUs; the first one trains.
+        states = self.state.get("cuda", [])[: torch.cuda.device_count()]
+        torch.cuda.set_rng_state_all(states)
 
     def state_dict(self) -> dict[str, Any]:
         return self.state

@@ -1,10 +1,12 @@
 """Where a suite's data comes from, for every task: its options, its files, and what is missing."""
 
+from pathlib import Path
+
 import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.base.sources import SHIPPED, SuiteData, data_file, data_files
+from elmo_bench.base.sources import SHIPPED, SuiteData, data_file, data_files, own_suite
 
 DEV = "emerging.dev.conll"
 FILES = {"source": "files", "folder": "ours", "train": ["a.txt", "b.txt"], "dev": "dev.txt", "test": "test.txt"}
@@ -68,3 +70,18 @@ def test_a_file_of_the_package_is_read_where_the_folder_has_none(tmp_path):
 def test_what_cannot_be_found_is_one_sentence(tmp_path, root, folder, message):
     with pytest.raises(UserError, match=message):
         data_files(tmp_path / root if root else None, folder, ["a", "b"], pattern="*.conll")
+
+
+def test_data_behind_a_link_are_named_after_the_link(tmp_path, monkeypatch):
+    """git-annex and DVC keep a file under its checksum; `.` and `..` are named after the folder itself."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "reviews").mkdir()
+    (tmp_path / "store" / "MD5E-s9--0f").touch()
+    for link in ("reviews.csv", "reviews/train.csv"):
+        (tmp_path / link).symlink_to(tmp_path / "store" / "MD5E-s9--0f")
+    assert own_suite(f"{tmp_path}/reviews.csv", None) == "reviews"
+    assert own_suite(None, f"{tmp_path}/reviews/train.csv") == "reviews"
+    monkeypatch.chdir(tmp_path / "reviews")
+    assert own_suite(".", None) == own_suite(None, "train.csv") == own_suite("../reviews/.", None) == "reviews"
+    assert own_suite("..", None) == own_suite(None, "../train.csv") == tmp_path.name
+    assert own_suite(str(Path("~")), None) == Path.home().name

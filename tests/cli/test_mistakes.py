@@ -14,6 +14,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.refusals import refusal
 from elmo_bench.cli import entry as command_line
 from elmo_bench.spec.config import compose
+from tests.reporting.ledgers import fill
 from tests.runs import GOLDEN, ROOT
 
 COMMAND = [sys.executable, "-m", "elmo_bench"]
@@ -39,6 +40,12 @@ def test_a_mistake_is_one_line(refused, monkeypatch, words, line):
     monkeypatch.setitem(sys.modules, "elmo_bench.elmo.embed", None)  # an import would fail
     monkeypatch.setitem(sys.modules, "elmo_bench.runner.predict", None)
     assert line in refused(*words)
+
+
+def test_a_comparison_of_a_size_that_no_run_has_names_the_sizes(refused, tmp_path):
+    fill(tmp_path, "ner", "glove elmo")
+    said = refused("compare", "elmo", "glove", "--size", "paper", "--ledger", tmp_path)
+    assert said.endswith(f"--size paper: no run to compare in {tmp_path}, which has cpu")
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "status"])

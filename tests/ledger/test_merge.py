@@ -46,6 +46,38 @@ def test_records_outcomes_and_heads_are_added(theirs, ours):
     assert (again.added, again.present, files(ours)) == ([], [added], before)
 
 
+REFIT = {"epochs": 2, "examples": 9, "cpu_seconds": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("own", "of_ours", "of_theirs", "head", "refit"),
+    [
+        ([], {}, {}, b"theirs", False),
+        ([], {}, {"refit": REFIT}, b"theirs", True),
+        (["head.safetensors"], {}, {"refit": REFIT}, b"ours", False),  # ours stays
+        ([], {"refit": REFIT}, {}, None, True),  # not the head of our record
+        ([], {}, {"refit": REFIT, "attempt": "f" * 32}, None, False),  # a run of its own
+    ],
+)
+def test_a_present_record_of_the_same_attempt_gets_the_files_that_it_lacks(
+    theirs, ours, *, own, of_ours, of_theirs, head, refit
+):
+    there, here = store_record(theirs, **of_theirs), store_record(ours, **of_ours)
+    for run, names, content in (
+        (there, ["head.safetensors", "test.predictions.conll"], b"theirs"), (here, own, b"ours")
+    ):  # fmt: skip
+        run.work.mkdir()
+        for name in names:
+            (run.work / name).write_bytes(content)
+    merged = merge(theirs, ours, metric_of, changes_of)
+    assert (merged.added, merged.present, merged.conflicts, merged.problems) == ([], [here], [], [])
+    file = here.work / "head.safetensors"
+    assert (file.read_bytes() if file.exists() else None) == head
+    assert (here.work / "test.predictions.conll").exists() == ("attempt" not in of_theirs)
+    [record] = read_all(ours).records
+    assert (record.refit is not None) == refit
+
+
 @pytest.mark.parametrize("name", ["log", "head.safetensors"])
 def test_no_file_behind_a_link_of_theirs_is_copied(theirs, ours, tmp_path, name):
     (tmp_path / "log").mkdir()

@@ -133,6 +133,24 @@ def test_two_seeds_that_agree_are_a_copy_where_chance_cannot_explain_it(make_rec
         copies.check(second)
 
 
+def test_equal_outcomes_are_no_copy_where_nothing_is_drawn_but_an_equal_attempt_is(make_record):
+    scored = {"overall": {"f1": 50.0}}
+    own = {"scores": {"dev": scored, "test": scored}, "outcomes": "0" * 64}
+    first, second = (
+        changed(make_record(seed=seed, dev=50.0, **own), {"data/counts/dev": 200, "data/counts/test": 200})
+        for seed in (0, 1)
+    )
+    copies = Copies(lambda record: False)
+    copies.check(first)
+    copies.check(second)
+    with pytest.raises(UserError, match=r"^the same attempt as seed 0 of "):
+        copies.check(changed(second, {"attempt": first.attempt}))
+    copies = Copies()
+    copies.check(first)
+    with pytest.raises(UserError, match=r"^the same outcomes as seed 0 of "):
+        copies.check(second)
+
+
 @pytest.mark.parametrize("mentions", [300, 30])
 def test_of_documents_the_mentions_are_counted(make_record, mentions):
     """Of ten documents half are wrong, which proves nothing; of so many mentions it does."""

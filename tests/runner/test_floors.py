@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.ledger import learned, read_all
+from elmo_bench.ledger import RunPaths, learned, read_all
 from elmo_bench.runner.floors import floor_options
+from elmo_bench.runner.jobs import Ended, Job
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.states import LedgerState, encoder_group
+from elmo_bench.runner.states import LedgerState, encoder_group, states_of
+from elmo_bench.runner.sweep import look_up
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.task_files import floor_of
+from tests.ledger.records import changed, put
 from tests.runs import OWN, VECTORS, first_ones
 
 PAIRS = ["task=pairs", "data.file=a.csv"]
@@ -92,6 +95,28 @@ def test_a_run_makes_its_floor_too_unless_the_ledger_has_it(tmp_path, capsys, ta
     assert len(floor.curves.dev) == len(floor.curves.steps) == floor.epochs.run == 4
     assert floor.curves.dev[floor.epochs.best - 1] == max(floor.curves.dev)
     assert floor.layer_weights == [] and floor.parameters.frozen == 0
+
+
+def test_a_floor_of_any_seed_is_done_and_a_second_one_is_no_copy(tmp_path, capsys):
+    ledger = tmp_path / "runs"
+    data = ["task=classification", *OWN["classification"]]
+    run(ledger, capsys, *data, "encoder=tfidf", "seed=3")
+    [floor] = read_all(ledger).records
+    assert "already in the ledger" in run(ledger, capsys, *data, "encoder=tfidf", "seed=1")
+    planned = plan([*QUICK, *data, f"ledger={ledger}", "encoder=glove,tfidf", "seed=4,5"])
+    assert [state.state for state in states_of(planned)] == ["done", "missing", "missing"]
+    ended = Ended(Job(planned.runs[0], "a" * 32, tmp_path / "log", 0), 0)
+    assert look_up(ledger, ended).record == floor
+    # One of an earlier version, which has no files, is found once the data were read.
+    put(RunPaths.of(ledger, floor).record, changed(floor, {"files": {"data/other": "0" * 64}}))
+    assert "already in the ledger" in run(ledger, capsys, *data, "encoder=tfidf", "seed=1")
+    run(ledger, capsys, *data, "encoder=tfidf", "seed=1", "overwrite=true")
+    capsys.readouterr()
+    assert main(["check", str(ledger)]) == 0
+    assert capsys.readouterr().out == "ok    2 records\n"
+    assert main(["merge", str(ledger), "--into", str(tmp_path / "both")]) == 0
+    assert "2 records added, 0 were present; 0 conflicts, 0 skipped" in capsys.readouterr().out
+    assert len(LedgerState(tmp_path / "both").records) == 2
 
 
 def test_a_kept_floor_predicts_what_the_run_predicted_and_passes_the_check(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner.heads import read_head
-from elmo_bench.runner.refit import Upto
+from elmo_bench.runner.refit import Upto, _epochs_done
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import described
@@ -61,6 +62,16 @@ def test_subnormal_numbers_are_zeros_in_every_step_of_a_run_and_of_its_refit(tmp
     assert record.refit is not None and len(halves) > 2 and not any(halves)
 
 
+def test_a_refit_of_a_finished_run_keeps_its_predictions(tmp_path):
+    """They are of the head that the record has the scores of; nothing could write them again."""
+    options = [*again_options(tmp_path)[:-1], "task.training.epochs=1"]
+    run(compose("config", [*options, "predictions=true"]))
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*.predictions.*")}
+    record, _ = run(compose("config", [*options, "refit=true"]))
+    assert record.refit is not None and len(kept) == 2
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.predictions.*")} == kept
+
+
 @pytest.mark.slow
 def test_a_finished_run_is_refitted_without_being_trained_again(tmp_path, capsys):
     usual, _ = made(tmp_path)
@@ -104,6 +115,14 @@ def test_a_killed_refit_goes_on_and_gives_the_same_head(tmp_path, monkeypatch, c
     assert "refit  epoch   1/" not in said
     for name, tensor in expected.tensors.items():
         assert torch.equal(tensor, kept.tensors[name]), name
+
+
+@pytest.mark.parametrize(("stateful", "done"), [(False, 2), (True, 0)])
+def test_a_refit_resumes_unless_the_states_of_its_encoder_are_lost(tmp_path, stateful, done):
+    end = Upto(3, tmp_path, {"epochs": 3})
+    torch.save({"callbacks": {end.state_key: end.identity}, "epoch": 1}, tmp_path / "last.ckpt")
+    stores = {"": SimpleNamespace(encoder=SimpleNamespace(stateful=stateful))}
+    assert _epochs_done(SimpleNamespace(stores=stores), tmp_path / "last.ckpt", end) == done
 
 
 @pytest.mark.parametrize(

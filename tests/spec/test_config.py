@@ -97,12 +97,34 @@ def test_options_select_among_several_sweeps_that_list_them_and_replace_others()
     assert ["task=srl"] in part
 
 
+@pytest.mark.parametrize(
+    ("experiment", "given", "listed"),
+    [
+        ("table2", "data.train_fraction=0.30", "data.train_fraction=0.3"),
+        ("table2", "data.train_fraction=3e-1", "data.train_fraction=0.3"),
+        ("tuned", "encoder.tune_lr=3e-4", "encoder.tune_lr=0.0003"),
+    ],
+)
+def test_options_select_by_their_value_however_it_is_written(experiment, given, listed):
+    selected = sweep([f"experiment={experiment}", listed])
+    assert sweep([f"experiment={experiment}", given]) == selected
+    assert [option for product in selected for option in product if listed in option]
+
+
 def test_the_folder_of_the_data_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("ELMO_BENCH_DATA", "somewhere")
     assert compose("config").data.root == "somewhere"
     assert compose("config", ["data.root=here"]).data.root == "here"
     monkeypatch.delenv("ELMO_BENCH_DATA")
     assert compose("config").data.root is None
+
+
+@pytest.mark.parametrize("flags", [["--help"], ["--cfg", "job"]])
+def test_a_sweep_that_only_prints_starts_nothing(capsys, main_job, flags):
+    assert main_job(*flags, "seed=1") == 0
+    usual = capsys.readouterr().out
+    assert main_job("-m", *flags, "seed=1") == 0
+    assert capsys.readouterr().out == usual
 
 
 def test_help_is_short_and_names_every_group_of_the_main_job(capsys, main_job):

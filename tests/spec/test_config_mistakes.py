@@ -1,6 +1,7 @@
 """A mistake in the options is one line that lists the good ones."""
 
 import re
+import textwrap
 
 import pytest
 
@@ -8,6 +9,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.run_spec import RunSpec
+from tests.runs import ROOT
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,13 @@ from elmo_bench.spec.config import compose, sweep
         ("+mix.scale=[1,2,3]", "+mix.scale: nothing reads it (did you mean 'scalars'?)"),
         ("task.metric=macro_f1", "task.metric: task=ner has one main score, which selects the epoch. Leave out"),
         ("++task.metric=f1", "task.metric: task=ner has one main score, which selects the epoch. Leave out"),
+        ("+mix.layer=1", "+mix.layer: mix=scalar does not read it. Choose mix=layer."),
+        ("+task.report.foo=1", "unknown option 'task.report.foo'"),
+        ("+launcher.extr.account=x", "unknown option 'launcher.extr.account'"),
+        ("task.data=null", "task.data=null: every run reads its parts. Remove the option."),
+        ("task.head=null", "task.head=null: every run reads its parts. Remove the option."),
+        ("experiment=[table1,table2]", "experiment=…: more than one. Start one sweep for each."),
+        ("experiment={table1:1}", "unknown experiment; choose one of: "),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'data.max_train'?)"),
     ],
 )  # fmt: skip
@@ -100,6 +110,28 @@ def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, forgo
     with pytest.raises(UserError, match=re.escape(said)):
         compose("config", ["encoder=bad"])
     compose("config", ["encoder=glove"])
+
+
+def test_the_yaml_of_an_encoder_in_the_docs_composes(tmp_path, forgotten):
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    [printed] = re.findall(r"(?m)^    # elmo-bench --include mine sweep experiment=table1.*\n((?:    .*\n)+)", text)
+    (tmp_path / "conf" / "encoder").mkdir(parents=True)
+    (tmp_path / "conf" / "encoder" / "mine.yaml").write_text(textwrap.dedent(printed))
+    forgotten.append(tmp_path)
+    made = RunSpec.of(compose("config", ["encoder=mine"]))
+    assert (made.encoder, made.settings["encoder.contextual.weights"]) == ("mine", "my-bert")
+    assert "encoder=mine" in made.base_options
+
+
+def test_epochs_of_a_task_keep_its_least_steps_unless_these_are_null():
+    def least_steps(*options):
+        config = compose("config", ["task=classification", "data.file=a.csv", *options])
+        return RunSpec.of(config).settings["task.training.least_steps"]
+
+    usual = compose("config", ["task=classification"]).task.training.epochs
+    assert least_steps() == least_steps(f"task.training.epochs={usual}") == 1500
+    assert least_steps("task.training.epochs=3") is None
+    assert least_steps(f"task.training.epochs={usual}", "task.training.least_steps=null") is None
 
 
 def test_options_may_be_added_where_something_reads_them():

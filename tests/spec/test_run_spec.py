@@ -199,7 +199,8 @@ def ner():
      "task.characters.filters=[]", "trainer.device=tpu", "trainer.accelerator=tpu", "trainer.precision=16",
      "encoder.vectors=null", "encoder.vectors=5",
      "encoder.contextual.stateful=true", "task.training.optimizer.lr=0", "task.training.optimizer.lr=.nan",
-     "task.head.dropout=.inf", "data.max_train=99999999999999999999", "suite.name=[1]", "vectors.trainable=null",
+     "task.head.dropout=.inf", "data.max_train=99999999999999999999", "suite.name=[1]", "suite.name=a/b",
+     "suite.name=a b", "suite.name=.a", "vectors.trainable=null",
      "task.training.schedule.name=[1]"],
 )  # fmt: skip
 def test_a_value_that_no_run_can_have_is_one_line_that_names_it(wrong, ner):
@@ -231,6 +232,13 @@ def test_a_setup_knows_the_end_of_a_path_and_no_spec_does(name, source):
 def test_two_columns_of_one_file_are_two_runs():
     runs = [spec("task=classification", "data.file=a.csv", f"data.text={name}") for name in ("title", "body")]
     assert len({run.identity for run in runs}) == 2 and {label_of(run) for run in runs} == {""}
+
+
+@pytest.mark.parametrize("name", ["2024", "'2024'", "'007'", "'true'", "données"])
+def test_a_suite_may_be_named_like_a_number(name):
+    made = spec("task=classification", "data.file=a.csv", f"suite.name={name}")
+    assert made.suite == name.strip("'")
+    assert spec(*shlex.split(command_of(made, 0))[2:]) == made
 
 
 def test_two_scores_of_one_file_are_two_runs():

@@ -6,6 +6,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
+from elmo_bench.runner import first_look
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec.names import task_class
@@ -88,6 +89,16 @@ def test_a_sweep_reads_the_file_once_and_before_any_process(tmp_path, monkeypatc
     said = refused("sweep", *options)
     assert said.count("no column 'body'. The columns are text, label.") == 1
     assert not (tmp_path / "results").exists()
+
+
+def test_a_sweep_refuses_more_items_than_a_record_keeps_but_not_those_that_are_cut(tmp_path, monkeypatch):
+    """As `run` does, which cuts dev and test before it counts them."""
+    path = write(tmp_path / "x.csv", table([(f"t {n}", "ab"[n % 2]) for n in range(40)], "text", "label"))
+    options = ["task=classification", f"data.file={path}", "encoder=none"]
+    monkeypatch.setattr(first_look, "MOST_ITEMS", 2)
+    read_own_data(plan([*options, "data.max_eval=1,2"]).runs)
+    with pytest.raises(UserError, match="and a record keeps outcomes of at most 2"):
+        read_own_data(plan([*options, "data.max_eval=1,3"]).runs)
 
 
 def test_equal_data_of_a_sweep_are_read_once(tmp_path, monkeypatch):

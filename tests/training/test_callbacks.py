@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock
 from elmo_bench.training import callbacks
-from elmo_bench.training.callbacks import Checkpoints, Ema, GpuMemory, History
+from elmo_bench.training.callbacks import Checkpoints, Ema, GpuMemory, History, RandomState
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
 from tests.training.trainings import Mix, batches, fit, head_training, last
@@ -127,6 +127,21 @@ def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
     for name in ("whole", "training"):
         [wall, cpu], [wall_before, cpu_before] = getattr(after, name).read(), kept["clocks"][name]
         assert wall > wall_before > 0 and cpu > cpu_before > 0
+
+
+@pytest.mark.parametrize("seen", [0, 1, 3])
+def test_a_run_resumes_although_other_gpus_are_visible(monkeypatch, seen):
+    """A plain run sees all GPUs of a machine, a child of a sweep one."""
+    restored = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: seen > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: seen)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: [torch.tensor(0), torch.tensor(1)])
+    monkeypatch.setattr(torch.cuda.random, "set_rng_state", lambda state, gpu: restored.append((gpu, int(state))))
+    states = RandomState()
+    states.on_train_epoch_end(None, None)
+    states.state.setdefault("cuda", torch.cuda.get_rng_state_all())
+    states.on_train_batch_start(None, None, None, 0)
+    assert restored == [(0, 0), (1, 1)][:seen]
 
 
 @pytest.mark.parametrize(

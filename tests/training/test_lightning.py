@@ -1,5 +1,6 @@
 """Lightning is imported without what its metrics could use."""
 
+import signal
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 from lightning_utilities.core import imports
 
 from elmo_bench.training.lightning import UNUSED, without_unused
+from elmo_bench.training.quiet import quiet
 
 CODE = """
 import sys
@@ -34,6 +36,21 @@ def test_an_error_inside_leaves_nothing_behind():
     with pytest.raises(ZeroDivisionError), without_unused():
         raise ZeroDivisionError
     assert (imports.RequirementCache._check_available, imports.package_available) == before
+
+
+def test_ctrl_c_works_again_after_an_interrupted_run():
+    """Lightning ignores it from its first interrupt on, and raises SystemExit."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(KeyboardInterrupt), quiet():
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                sys.exit(1)
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow

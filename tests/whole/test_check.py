@@ -90,6 +90,46 @@ def test_outcomes_that_were_touched_up_are_found(paths, capsys):
     assert "WRONG seed0.npz is not of this record" in said
 
 
+def test_changes_that_do_not_follow_from_the_settings_are_named_in_a_ledger_too(paths, capsys):
+    """Tables take a record's word for them. Seeds of a run have one line together."""
+    record = changed(read_record(paths.record), {"changes": {}})
+    for seed in (0, 1):
+        curves = {"curves/train_loss": [float(seed)] * 6, "seed": seed, "attempt": f"{seed:032}"}
+        record = changed(record, curves)
+        write_record(RunPaths.of(paths.ledger, record), record, read_outcomes(paths))
+    code, said = check(paths.ledger, capsys)
+    line = f"WRONG {paths.record}: record.changes: not what its settings change. Run elmo-bench merge."
+    assert code == 1 and said.splitlines() == ["ok    2 records", line]
+
+
+def test_predictions_that_are_cut_off_hide_no_other_line(paths, capsys):
+    _, whole = check(paths.record, capsys)
+    [file] = paths.work.glob("test.predictions.*")
+    file.write_bytes(file.read_bytes()[:-3])
+    code, said = check(paths.record, capsys)
+    assert code == 1 and said.splitlines()[:-1] == whole.splitlines()[:-1]
+    assert said.splitlines()[-1].startswith(f"WRONG predictions on test: {file}:")
+
+
+def test_predictions_of_a_task_that_is_not_installed_are_not_checked(store_record, capsys):
+    paths = store_record(task="chunking")
+    paths.work.mkdir()
+    (paths.work / "test.predictions.conll").touch()
+    _, said = check(paths.record, capsys)
+    assert "\nnot checked: predictions on test: task chunking is not installed here." in said
+
+
+def test_gold_that_nothing_reads_is_refused(paths, capsys):
+    code, said = check(paths.ledger, capsys, "--gold", "gold.conll")
+    assert code == 2 and "--gold gold.conll: give one record, not a ledger" in said
+    code, said = check(paths.record, capsys, "--gold", "gold.conll")
+    assert code == 2 and "nothing reads it: the predictions hold the gold of test. Leave it out." in said
+    for file in paths.work.iterdir():
+        file.unlink()
+    code, said = check(paths.record, capsys, "--gold", "gold.conll")
+    assert code == 2 and "nothing reads it: the record kept no predictions on test." in said
+
+
 def test_a_spec_that_was_changed_no_longer_has_its_hash(paths, capsys):
     record = json.loads(paths.record.read_text(encoding="utf-8"))
     record["spec"]["settings"]["task.training.clip"] = 1.0
