@@ -66,12 +66,13 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
                     f"{path}:{number}: expected {COLUMNS} columns, found {len(cells)}. "
                     "Fix this line."
                 )
-            if cells and not _NUMBER.fullmatch(cells[ID]):
+            place = cells[ID].strip("\0") if cells else ""  # NUL bytes are noted
+            if cells and not _NUMBER.fullmatch(place):
                 raise UserError(
-                    f"{path}:{number}: {cells[ID][:20]!a} is not the number of a word. "
+                    f"{path}:{number}: {place[:20]!a} is not the number of a word. "
                     "Fix this line."
                 )
-            if not cells or cells[ID].isdecimal():
+            if not cells or place.isdecimal():
                 yield number, cells
 
     return sentences(rows())
