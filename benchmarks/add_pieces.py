@@ -115,7 +115,9 @@ def with_pieces(spec: Mapping[str, Any], packages: Mapping[str, str], folders: M
         check_versions(packages, where)
         today = checksum_of(options, folders, where)
         if PIECES.sub("", today) != checksum:
-            raise UserError(f"{where}: made with other files of {options['weights']} than are here. Run it again.")
+            raise UserError(
+                f"{where}: made with other files of {options['weights']} than are here, or in bfloat16. Run it again."
+            )
         if part:
             contents["weights"][part] = today
         else:

@@ -29,7 +29,7 @@ TYPES = {
     "uint8": "U8",
     "bool": "BOOL",
 }
-ORDER = tuple(TYPES)
+ORDER = {name: place for place, name in enumerate(TYPES)}
 ALIGNMENT = 8  # bytes
 
 
@@ -75,4 +75,4 @@ def write_header(
 
 
 def _rank(dtype: np.dtype) -> int:
-    return ORDER.index(dtype.name)
+    return ORDER[dtype.name]

@@ -70,7 +70,7 @@ def of_one_suite_and_size(
         if value and value not in values:
             raise UserError(
                 f"--{option} {value}: no run to compare in {options.ledger}, "
-                f"which has {' and '.join(values)}"
+                f"which has {' and '.join(values)}. Give one of these."
             )
         frame = frame[frame[option] == (value or values[0])]
     return frame

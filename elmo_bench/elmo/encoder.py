@@ -51,7 +51,8 @@ class ElmoEncoder(Shareable):
 
     `.layers`, `.dim`, `.checksum`, `.device`, `.encode`.
 
-    Every sentence starts from zero states, so its vectors depend on nothing else. With
+    Every sentence starts from zero states, so its vectors depend on nothing else (in
+    int8 and bfloat16, a little on how many are encoded together: docs/encoder.md). With
     `stateful=True` sentence i of a call starts where sentence i of the call before
     ended, as in bilm-tf.
     precision: float32 (the published numbers), or the faster bfloat16, int8 (on a CPU)

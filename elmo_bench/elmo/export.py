@@ -17,7 +17,6 @@ from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
-from elmo_bench.base.notes import note
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import (
@@ -129,10 +128,7 @@ class Shareable(
                 "training's output."
             )
         options, weights = self.files
-        try:
-            fetch_softmax(weights)
-        except UserError as error:  # a token of `from_pretrained` is not kept
-            note(f"saved without the softmax that it may have: {error}")
+        fetch_softmax(weights)
         contents: dict[str, Content] = {
             "options.json": options,
             **softmax_files(weights),
@@ -168,7 +164,7 @@ def export(
 
     All files are written, or none. They have the published layout: `options.json`,
     `weights.hdf5` in float32 (AllenNLP loads both without changes), the softmax and its
-    vocabulary if they are next to the weights, and a card. Raises UserError if the
+    vocabulary if they are next to the weights or in their repository, and a card. Raises UserError if the
     folder has other weights, or (without `overwrite`) files of these names.
     """
     out = Path(out)

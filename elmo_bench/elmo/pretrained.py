@@ -21,6 +21,7 @@ import yaml
 
 from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, offline
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import hub_errors
 
 TABLE: dict[str, Any] = yaml.safe_load(
@@ -149,8 +150,8 @@ def fetch_softmax(weights: Path) -> None:
     """Download the softmax of weights of the Hub next to them, if there is one.
 
     `weights` is any file; one in the Hub's cache belongs to a repository and a commit.
-    `locate` downloads no softmax, since most uses read none. Raises UserError if the
-    repository cannot be asked.
+    `locate` downloads no softmax, since most uses read none. A note says if the
+    repository cannot be asked: without network, or without the token that it needs.
     """
     commit = weights.parent
     folder = commit.parent.parent
@@ -159,7 +160,10 @@ def fetch_softmax(weights: Path) -> None:
         return
     user, repo = cached.groups()
     name = f"{user}/{repo}@{commit.name}"
-    repository(name, files=HUB, cache_dir=folder.parent)
+    try:
+        repository(name, files=HUB, cache_dir=folder.parent)
+    except UserError:
+        note(f"{user}/{repo}: cannot be asked for a softmax; what is here is written")
 
 
 def softmax_files(weights: Path) -> dict[str, Path]:

@@ -133,7 +133,7 @@ def _as_good(
             continue
         if verdict == "behind":
             yield (
-                f"But {other.run_label} is shown to be better "
+                f"{other.run_label} is shown to be better than {best.run_label} "
                 f"({_on_test(-gain, -high, -low)}): dev and test disagree, so look at "
                 f"both before you choose. It takes {_takes(other)}, and "
                 f"{best.run_label} {takes}."

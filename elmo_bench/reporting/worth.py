@@ -105,10 +105,10 @@ def _against_cost(stem: str, title: str, frame: pd.DataFrame, of: str) -> Drawin
     })  # fmt: skip
     best = frame.iloc[1:].sort_values("gain", ascending=False, kind="stable").iloc[0]
     gains_most = f"{best['name']} gains most, {best.gain:.1f} points ({of})"
-    if round(best.gain, 1) <= 0:
+    if best.gain <= 0:
         gains_most = (
             f"no encoder gains over {BASELINE}; {best['name']} comes nearest, "
-            f"{signed(best.gain, 1)} points ({of})"
+            f"{signed(best.gain)} points ({of})"
         )
     message = (
         f"{gains_most}, and reads {best[SPEED]:,.0f} tokens/s; "

@@ -19,9 +19,9 @@ from elmo_bench.base.json import canonical
 from elmo_bench.base.sources import MissingData
 from elmo_bench.encoders.inputs import Inputs, inputs_of
 from elmo_bench.encoders.static import path_of
-from elmo_bench.ledger import RunPaths, read_all, settings_key
+from elmo_bench.ledger import Copies, RunPaths, read_all, settings_key
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_spec import RunSpec, Setup, is_drawn
 from elmo_bench.spec.settings import FILES
 
 MANY = 32  # files of one kind that a record names one by one
@@ -60,7 +60,8 @@ class Finished:
         group = (spec.suite, spec.task, spec.encoder)
         if group not in self._runs:
             runs: Runs = {}
-            for record in read_all(self._ledger, group).records:
+            copies = Copies(is_drawn)
+            for record in read_all(self._ledger, group, copies=copies).records:
                 run = RunPaths.of(self._ledger, record), record.files
                 runs.setdefault(settings_key(record.spec), []).append(run)
             self._runs[group] = runs

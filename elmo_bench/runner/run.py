@@ -312,8 +312,8 @@ def _cost(history: "History", *, encodes: bool, device: str) -> dict[str, Any]:
 def _remove_rest(paths: RunPaths, *, predictions: bool) -> None:
     """Remove the checkpoints of a finished run.
 
-    predictions: keep them. A run without predictions=true does not: they are of the
-    head that it has overwritten.
+    predictions: keep them. False after a training without predictions=true, where
+    they would be another head's: the one that was overwritten.
     """
     patterns = ["*.ckpt", "refit/*.ckpt"]
     if not predictions:

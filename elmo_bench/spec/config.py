@@ -299,7 +299,7 @@ def _check_mix(key: str, config: DictConfig) -> None:
         content, _ = _choice("mix", choice, CONF)
         if option in list(content.mix):  # also one that the user has to give
             others.append(f"mix={choice}")
-    if others:
+    if others and f"mix={config.mix.kind}" not in others:
         raise UserError(
             f"+{key}: mix={config.mix.kind} does not read it. "
             f"Choose {' or '.join(others)}."

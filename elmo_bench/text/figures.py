@@ -12,8 +12,9 @@ from elmo_bench.text.columns import check_gold, filled_lines
 
 COUNTED = ("correct", "guessed", "gold")  # of a label
 SHARES = ("precision", "recall", "f1")  # in percent; in a table with two decimals
-# Labels times items: the 1,000 labels that own data may have, of 268,000 items.
-MOST_CELLS = 2**28
+# Labels times items: the most labels and the most items of a split that own data may
+# have (MOST_LABELS of own_checks.py, MOST_ITEMS of the ledger).
+MOST_CELLS = 1000 * 10**6
 
 
 def ratio(part: Any, whole: Any) -> np.ndarray:
@@ -126,8 +127,8 @@ def count_types(
     longest = max(map(len, labels.values()), default=0)
     if len(names) * longest > MOST_CELLS:
         raise UserError(
-            f"labels: {len(names):,} different ones in {longest:,} items are too many "
-            "to count each. Check that this is the column of labels."
+            f"{len(names):,} different labels in {longest:,} items are too many to "
+            "count each. Score fewer items, or check that this is the column of labels."
         )
     places = {name: place for place, name in enumerate(names)}
     outcomes: dict[str, np.ndarray] = {}

@@ -72,8 +72,10 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
                     f"{path}:{number}: {place[:20]!a} is not the number of a word. "
                     "Fix this line."
                 )
-            if not cells or place.isdecimal():
+            if not cells:
                 yield number, cells
+            elif place.isdecimal():
+                yield number, [place, *cells[1:]]
 
     return sentences(rows())
 
@@ -113,8 +115,10 @@ class TokenData(SuiteData):
                 )
             missing = len(labels) - known
             if missing:
-                which = f"{missing:,} of {len(labels):,} words have no label"
-                note(f"{split}: {which}, and count neither in the loss nor in scores")
+                which = f"{missing:,} of {len(labels):,}"
+                note(
+                    f"{split}: words without a label, in no loss and no score: {which}"
+                )
             # A batch without any label has no loss.
             splits[split] = [each for each in examples if _known(each.gold)]
         if self.labels == CONTROL:
@@ -240,8 +244,8 @@ class TokenAccuracy(LabelAccuracy):
         check_gold(path, labels, UNKNOWN)
         missing = len(labels) - len(_known(labels))
         if missing:
-            which = f"{missing:,} of {len(labels):,} words have no gold label"
-            note(f"{which}, and do not count", path)
+            which = f"{missing:,} of {len(labels):,}"
+            note(f"words without a gold label, which do not count: {which}", path)
         return gold, predicted
 
 

@@ -97,7 +97,7 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
         raise UserError(f"{path}: no sense keys in it.")
     repeated = lines - len(senses)
     if repeated:
-        note(f"{repeated:,} lines for a target of an earlier line, joined to it", path)
+        note(f"lines joined to an earlier line of their target: {repeated:,}", path)
     return {name: tuple(keys) for name, keys in senses.items()}
 
 

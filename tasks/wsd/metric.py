@@ -117,8 +117,8 @@ def _with_keys(right: Mapping[str, Answers], gold: Path) -> dict[str, Answers]:
         raise UserError(f"{gold}: no target has a sense key. Give the gold of a suite.")
     without = len(right) - len(with_keys)
     if without:
-        which = f"{without:,} of {len(right):,} targets have no sense key"
-        note(f"{which}, and do not count", gold)
+        which = f"{without:,} of {len(right):,}"
+        note(f"targets without a sense key, which do not count: {which}", gold)
     return with_keys
 
 
@@ -133,8 +133,8 @@ def _check_answered(
             "Give the gold of these answers."
         )
     if foreign:
-        which = f"{len(foreign):,} of {len(answered):,} targets have no key in gold"
-        note(f"{which}, and are ignored; the first is {foreign[0]:.60}", answers)
+        which = f"{len(foreign):,} of {len(answered):,}, the first is {foreign[0]:.60}"
+        note(f"targets without a key in gold, which are ignored: {which}", answers)
 
 
 def _part_of_speech(target: Target) -> str:

@@ -45,7 +45,7 @@ def test_a_mistake_is_one_line(refused, monkeypatch, words, line):
 def test_a_comparison_of_a_size_that_no_run_has_names_the_sizes(refused, tmp_path):
     fill(tmp_path, "ner", "glove elmo")
     said = refused("compare", "elmo", "glove", "--size", "paper", "--ledger", tmp_path)
-    assert said.endswith(f"--size paper: no run to compare in {tmp_path}, which has cpu")
+    assert said.endswith(f"--size paper: no run to compare in {tmp_path}, which has cpu. Give one of these.")
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "status"])

@@ -116,12 +116,19 @@ def test_a_softmax_of_the_hub_is_saved_and_exported(golden, hub, tmp_path, monke
         assert files(tmp_path / "exported" / name) == sorted(["README.md", "options.json", "weights.hdf5", *wanted])
     for path in ("weights.hdf5", "/weights.hdf5"):  # of no repository
         fetch_softmax(Path(path))
+    hub.repositories["me/half"] = weights | softmax
+    ElmoEncoder(weights="me/half")  # its softmax is not in the cache
     encoder = ElmoEncoder.from_pretrained("me/too", cache_dir=tmp_path / "elsewhere")
     with monkeypatch.context() as patch, noted() as notes:
         patch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
         encoder.save_pretrained(tmp_path / "alone")
     assert files(tmp_path / "alone") == ["README.md", "options.json", "weights.safetensors"]
-    assert [line[:47] for line in notes] == ["saved without the softmax that it may have: wei"]
+    assert notes == ["me/too: cannot be asked for a softmax; what is here is written"]
+    with monkeypatch.context() as patch, noted() as notes:
+        patch.setenv("ELMO_BENCH_OFFLINE", "1")
+        assert len(export("me/plain", tmp_path / "offline")) == 3 and not notes
+        export("me/half", tmp_path / "half")
+    assert notes == ["me/half: cannot be asked for a softmax; what is here is written"]
     encoder.save_pretrained(tmp_path / "saved")
     assert files(tmp_path / "saved") == sorted(["README.md", "options.json", "weights.safetensors", *softmax])
 

@@ -99,7 +99,7 @@ def test_more_labels_than_can_be_counted_are_one_line(monkeypatch, tmp_path):
     (path := tmp_path / "x.csv").write_text("gold,predicted\na,a\nb,b\n")
     assert task_class("classification", "metric")().score_files(path)["overall"]["accuracy"] == 100
     path.write_text("gold,predicted\na,a\nb,b\nc,d\n")
-    with pytest.raises(UserError, match=r"4 different ones in 3 items are too many .* this is the column of labels"):
+    with pytest.raises(UserError, match=r"4 different labels in 3 items are too many .* this is the column of labels"):
         task_class("classification", "metric")().score_files(path)
 
 

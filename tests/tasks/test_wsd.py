@@ -171,10 +171,10 @@ def test_answers_are_counted_as_by_the_scorer_of_the_framework(tmp_path):
         overall = Metric().score_files(gold, found)["overall"]
     assert (overall["correct"], overall["guessed"], overall["gold"]) == (0.5 + 0.5, 2, 2)
     assert notes == [
-        "gold: 1 lines for a target of an earlier line, joined to it",
-        "gold: 1 of 3 targets have no sense key, and do not count",
-        "found: 1 lines for a target of an earlier line, joined to it",
-        "found: 2 of 4 targets have no key in gold, and are ignored; the first is c",
+        "gold: lines joined to an earlier line of their target: 1",
+        "gold: targets without a sense key, which do not count: 1 of 3",
+        "found: lines joined to an earlier line of their target: 1",
+        "found: targets without a key in gold, which are ignored: 2 of 4, the first is c",
     ]
     gold.write_text("a\n")
     with pytest.raises(UserError, match=r"gold: no target has a sense key"):

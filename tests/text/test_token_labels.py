@@ -61,7 +61,7 @@ def test_words_without_labels_are_left_out_of_loss_vocabulary_and_scores(tmp_pat
     path.write_text(PARTLY + WITHOUT, encoding="utf-8")
     with noted() as notes:
         splits = data.read("open", tmp_path)
-    assert "train: 2 of 3 words have no label, and count neither in the loss nor in scores" in notes
+    assert "train: words without a label, in no loss and no score: 2 of 3" in notes
     [partly], [label] = splits["train"], data.vocabulary(splits["train"])["labels"]
     assert partly.gold == (label, "_")
     counts = task_class(task, "metric")().counts([partly.gold, ("_",)], [[label, label], [label]])
@@ -74,6 +74,6 @@ def test_words_without_gold_are_left_out_of_the_score_of_a_file(tmp_path):
     (path := tmp_path / "x.txt").write_text("Birds\tNNS\tNN\nsing\t_\tVBP\n.\t.\t.\n\n", encoding="utf-8")
     with noted() as notes:
         scores = task_class("pos", "metric")().score_files(path)
-    assert notes == ["x.txt: 1 of 3 words have no gold label, and do not count"]
+    assert notes == ["x.txt: words without a gold label, which do not count: 1 of 3"]
     assert scores["overall"] == {"accuracy": 50, "correct": 1, "tokens": 2}
     assert set(scores["by_type"]) == {"NNS", "NN", "."}
