@@ -1,6 +1,6 @@
 """The defaults of the heads for data of the user's own, tried for the baseline on five folds of training data.
 
-    python benchmarks/own_defaults.py OUT --data FOLDER                                   # all sets, settings and folds
+    python benchmarks/own_defaults.py OUT --data FOLDER              # trec, sst5 and genres, all settings and folds
     python benchmarks/own_defaults.py OUT --data FOLDER --sets trec --settings light --folds 3,4
     python benchmarks/own_defaults.py OUT --data FOLDER --table                           # runs nothing
 

@@ -66,8 +66,10 @@ def threads_and_environment_as_given():
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory):
-    """No test reads or writes the user's cache, nor does a process that a test starts."""
+    """No test, and no process that a test starts, reads or writes the user's cache, or reads the user's settings."""
     with pytest.MonkeyPatch.context() as patch:
+        for name in ("ELMO_BENCH_INCLUDE", "ELMO_BENCH_MIRROR", "HF_ENDPOINT"):
+            patch.delenv(name, raising=False)
         patch.setenv("ELMO_BENCH_CACHE", str(folder := tmp_path_factory.mktemp("cache")))
         yield folder
 

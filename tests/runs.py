@@ -19,7 +19,7 @@ from elmo_bench.spec.run_spec import described  # noqa: F401  # for tests
 ROOT = Path(__file__).parents[1]
 CUTS = ROOT / "tests" / "data"  # what runs read in tests: small cuts of the real data
 # The whole data of the open suite. Tests that read it are skipped on machines without it.
-DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT.parent / "shared" / "data")
+DATA = Path(os.environ.get("ELMO_BENCH_DATA") or ROOT / "no data are named")
 GOLDEN = ROOT / "tests" / "golden" / "bilm"
 VECTORS = CUTS / "vectors.safetensors"  # those that ship take a tenth of a second to unpack
 SMALL = (

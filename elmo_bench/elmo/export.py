@@ -164,8 +164,9 @@ def export(
 
     All files are written, or none. They have the published layout: `options.json`,
     `weights.hdf5` in float32 (AllenNLP loads both without changes), the softmax and its
-    vocabulary if they are next to the weights or in their repository, and a card. Raises UserError if the
-    folder has other weights, or (without `overwrite`) files of these names.
+    vocabulary if they are next to the weights or in their repository, and a card.
+    Raises UserError if the folder has other weights, or (without `overwrite`) files of
+    these names.
     """
     out = Path(out)
     options_file, weights_file = locate(weights, options)

@@ -5,7 +5,7 @@ import math
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_bench.base.errors import UserError
@@ -64,6 +64,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(VALUES, st.integers(1, 120))
 def test_the_brackets_of_a_text_show_no_less_than_its_levels(value, outer):
     for _ in range(outer):

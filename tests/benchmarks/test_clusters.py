@@ -1,8 +1,11 @@
 """`benchmarks/clusters.py`: which document a sentence is from, and outcomes with the larger clusters."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import elmo_bench
 from benchmarks import clusters
 from elmo_bench.ledger import CLUSTER
 from elmo_bench.runner.data import build_data, read_splits
@@ -14,7 +17,7 @@ def test_a_sentence_has_the_document_of_its_lines():
     spec, setup = described("task=srl", "encoder=glove")
     test = read_splits(build_data(spec, setup), spec, setup)["test"]
     names = clusters.documents()
-    lines = clusters.read_lines(clusters.ROOT / "elmo_bench/data/ewt_propbank/test.conll.xz")
+    lines = clusters.read_lines(Path(elmo_bench.__file__).parent / "data/ewt_propbank/test.conll.xz")
     tokens = {}
     for _, line in lines:
         if line.strip():

@@ -19,7 +19,7 @@ KINDS = st.sampled_from([np.uint8, np.uint16, np.uint32, np.uint64, np.int64, np
 ARRAYS = st.dictionaries(st.text("ab.:é", min_size=1, max_size=5), arrays(KINDS, st.integers(0, 40)), max_size=6)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(ARRAYS, st.booleans())
 def test_arrays_are_numpys(tmp_path_factory, content, compressed):
     path = tmp_path_factory.mktemp("npz") / "x.npz"

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_bench.base.errors import UserError
@@ -175,6 +175,7 @@ def test_outcomes_of_another_run_are_not_written(store_record, make_record):
     assert paths.record.read_bytes() == before
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_the_table_of_types_is_the_dense_one_without_rows_of_zeros(data):
     items = data.draw(st.integers(1, 9))

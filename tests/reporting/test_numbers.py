@@ -6,10 +6,12 @@ All others name the command and the commit that measured them, or their source.
 import csv
 import json
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 
+import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.published import published
@@ -20,10 +22,13 @@ from elmo_bench.spec.describe import label_of
 from tests.runs import DATA, ROOT, described
 
 SUITES = ("open", "paper")
+PACKAGE = Path(elmo_bench.__file__).parent
 
 
 def page(name):
-    return (ROOT / name).read_text(encoding="utf-8")
+    """The text of a file of the clone, or of the package, which may be installed elsewhere."""
+    folder = PACKAGE.parent if name.startswith(f"{PACKAGE.name}/") else ROOT
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def test_the_suite_is_what_its_page_says():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.base import include
 from elmo_bench.cli import report
@@ -253,7 +254,7 @@ def test_check_and_merge_trust_no_receipt(made_in_full, runs, tmp_path, capsys):
     assert "WRONG outcomes on test: they add up to f1" in capsys.readouterr().out
     assert main(["merge", str(runs), "--into", str(tmp_path / "others")]) != 0
     assert "they add up to f1" in capsys.readouterr().err
-    package = ROOT / "elmo_bench"
+    package = Path(elmo_bench.__file__).parent
     importers = [file.stem for file in package.rglob("*.py") if "import receipts" in file.read_text(encoding="utf-8")]
     assert importers == ["report"]
 

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -207,7 +208,7 @@ def test_rendered_again_it_is_the_same_byte_for_byte(tmp_path):
     out.mkdir()
     for name in ("runs", "costs"):
         (out / name).symlink_to(RESULTS / name)
-    (tmp_path / "elmo_bench").symlink_to(ROOT / "elmo_bench")  # with the cards of weights, as in a clone
+    (tmp_path / "elmo_bench").symlink_to(Path(elmo_bench.__file__).parent)  # with the cards of weights, as in a clone
     flags = ["--ledger", str(out / "runs"), "--out", str(out), "--findings", str(RESULTS)]
     assert report.main(flags) == 0
     assert _rendered(out) == _rendered(RESULTS), "run `make report` and commit what it writes"

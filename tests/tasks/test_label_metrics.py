@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
@@ -163,6 +163,7 @@ def macro(gold, predicted):
     return 100 * f1_score(gold, predicted, average="macro", zero_division=0)
 
 
+@settings(deadline=None)
 @given(items=st.lists(st.lists(st.sampled_from("abcd"), max_size=3), min_size=1, max_size=8))
 def test_counts_by_type_come_back_item_by_item(items):
     counts = count_types({"gold": items, "guessed": items[::-1]})
