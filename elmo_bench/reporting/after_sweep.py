@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from elmo_bench.ledger import Record, RunPaths, score_of
+from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.run_spec import RunSpec
@@ -68,13 +68,16 @@ def _ending(record: Record) -> str:
 
 
 def best_on_dev(records: Sequence[Record]) -> Record:
-    """The first seed of the run with the highest mean score on dev."""
+    """The first seed of the run with the highest mean score on dev, of equal ones of
+    the quickest.
+    """
     seeds: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         seeds[record.hash].append(record)
 
-    def mean(run: str) -> float:
-        return fmean(score_of(record, "dev") for record in seeds[run])
+    def goodness(run: str) -> tuple[float, float]:
+        score = fmean(score_of(record, "dev") for record in seeds[run])
+        return score, -fmean(minutes_of(record) for record in seeds[run])
 
-    best = max(seeds, key=mean)
+    best = max(seeds, key=goodness)
     return min(seeds[best], key=lambda record: record.seed)

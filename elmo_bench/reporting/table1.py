@@ -23,11 +23,13 @@ from elmo_bench.spec.task_files import floor_of
 
 def table1(
     systems: pd.DataFrame, comparisons: pd.DataFrame, experiment: Experiment
-) -> Table:
+) -> Table | None:
     """The main table, which fits a narrow page: the scores of the baseline and of one
-    encoder, and its gain with the steps that make it up.
+    encoder, and its gain with the steps that make it up; None without runs of either.
     """
     name = leading(experiment, comparisons)
+    if systems[systems.name.isin([BASELINE, name])].empty:
+        return None
     frame, formats = _scores(systems, comparisons, [BASELINE, name])
     pairs = steps(experiment, name)
     gains = step_gains(systems, comparisons, experiment, name)

@@ -69,6 +69,14 @@ def test_the_best_on_dev_is_named_with_what_test_shows(names, lines, said):
     assert advice(systems(*names), lines_of_tests(*lines)) == [said]
 
 
+def test_of_equal_ones_on_dev_the_quickest_is_named_whatever_their_order():
+    for names in (("elmo", "glove"), ("glove", "elmo")):
+        table = systems(*names)
+        table["dev_mean"] = 90.0
+        [said] = advice(table, lines_of_tests(("elmo", "glove", 1, -2, 3, "tie")))
+        assert said.startswith("Use glove, which is best on dev. elmo is not shown to be worse;")
+
+
 def test_without_a_test_there_is_no_advice_but_more_seeds():
     lines = lines_of_tests(("elmo", "glove", 8, 7, 9, ""), ("elmo", "tfidf", 8, 7, 9, ""))
     table = systems("elmo", "glove", "tfidf")

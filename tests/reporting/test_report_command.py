@@ -132,6 +132,8 @@ def test_a_page_of_own_data_says_nothing_of_the_suite_open(run, tmp_path):
     text = run()
     assert "Other systems beside elmo" in text and "tfidf − glove" in text
     assert "Test scores of each encoder, and what it gains over glove." in text
+    add(tmp_path / "runs", "classification", "tfidf", 0, suite="alone")
+    assert "Table 1, suite alone" not in run() and "Test scores, suite alone" in run()
     open_alone = ("passes over it", "smaller than the paper's", "GloVe 6B", "six tasks")
     assert not [words for words in open_alone if words in text]
     add(tmp_path / "runs", "ner", "glove", 0)
