@@ -313,11 +313,8 @@ def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
             continue
         table = by_label(frame, group)
         if table is not None:
-            more = f"; {table.left_out} rarer labels left out" if table.left_out else ""
             name = f"{group.task_name.iloc[0]}: " if has_several else ""
-            heading = f"{name}{table.measure} of each label on test, mean over seeds"
-            print(f"\n{heading}{more}:\n")
-            print(fitted(table.header, table.body))
+            print(f"\n{name}{table.title}:\n\n{fitted(table.columns, table.texts())}")
 
 
 def power(differences: Sequence[Difference], tests: int) -> list[str]:

@@ -1,7 +1,8 @@
 """Which system to use on data of the user's own, in words.
 
 The best on dev is named, since choosing by test would flatter it; what it gains on test
-is tested, with Holm's adjustment for all pairs of the data set.
+is tested. All pairs of the data set are judged together: verdicts by Holm's procedure,
+and intervals that hold together, so that none of a tie lies above zero.
 """
 
 from collections.abc import Iterator
@@ -84,15 +85,18 @@ def _after_quick_runs(best: Any, others: list[Any]) -> str:
 
 
 def _test_of(ours: str, theirs: str, comparisons: pd.DataFrame) -> Any:
-    """(gain, low, high, verdict) of one system over another; None without a test."""
+    """(gain, low, high, verdict) of one system over another; None without a test. The
+    interval is that of the family.
+    """
     for line in rows_of(comparisons):
         if not line.verdict:
             continue
         if (line.ours, line.theirs) == (ours, theirs):
-            return line.gain, line.low, line.high, line.verdict
+            return line.gain, line.family_low, line.family_high, line.verdict
         if (line.theirs, line.ours) == (ours, theirs):
             turned = {"ahead": "behind", "behind": "ahead", "tie": "tie"}
-            return -line.gain, -line.high, -line.low, turned[line.verdict]
+            low, high = -line.family_high, -line.family_low
+            return -line.gain, low, high, turned[line.verdict]
     return None
 
 
@@ -124,10 +128,11 @@ def _over_floor(best: Any, floor: Any, test: Any) -> str:
 def _as_good(
     best: Any, others: list[Any], tests: dict[str, Any], floor: str | None
 ) -> Iterator[str]:
-    """Of systems that are not shown to be worse than the best, what they take; a
-    system that is better on test comes with its difference.
+    """Which systems test shows to be better than the best on dev, and which it does not
+    show to be worse, with what each takes.
     """
     takes = _takes(best)
+    ties = []
     for other in others:
         if other.encoder == floor or other.hash not in tests:
             continue
@@ -141,11 +146,11 @@ def _as_good(
                 f"both before you choose. It takes {_takes(other)}, and "
                 f"{best.run_label} {takes}."
             )
-            continue
-        yield (
-            f"{other.run_label} is not shown to be worse; it takes {_takes(other)}, "
-            f"and {best.run_label} {takes}."
-        )
+        else:
+            ties.append(f"{other.run_label} ({_takes(other)})")
+    if ties:
+        name = best.run_label
+        yield f"Not shown to be worse than {name} ({takes}): {'; '.join(ties)}."
 
 
 def _takes(system: Any) -> str:

@@ -1,27 +1,29 @@
 """Scores of each label of data of the user's own, by system."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
+from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.rows import rows_of
+from elmo_bench.reporting.tables import Table, make_table
 
 MOST = 20  # labels that are shown, the most frequent
+OF = "of "  # before the name of a system, which may be that of another column
+Figures = Mapping[str, Mapping[str, float]]  # of each label of one run
 
 
-class ByLabel(NamedTuple):
-    """A table: a line for each label, a column for each system."""
+def by_label(
+    runs: pd.DataFrame, systems: pd.DataFrame, *, stem: str = ""
+) -> Table | None:
+    """Test scores of systems on one data set, means over seeds: a line for each label,
+    a column for each system. None without labels.
 
-    measure: str  # F1, or recall where that is all that is counted
-    header: list[str]
-    body: list[list[str]]
-    left_out: int  # labels
-
-
-def by_label(runs: pd.DataFrame, systems: pd.DataFrame) -> ByLabel | None:
-    """Test scores of systems on one data set, means over seeds; None without labels."""
+    They are F1, or recall where that is all that is counted. stem: of the table's
+    files.
+    """
     seeds = {}
     for system in rows_of(systems):
         own = runs[runs.hash == system.hash]
@@ -31,16 +33,25 @@ def by_label(runs: pd.DataFrame, systems: pd.DataFrame) -> ByLabel | None:
         return None
     measure = "f1" if _all_have(seeds, "f1") else "recall"
     labels = sorted(counts, key=lambda label: (-counts[label], label))
-    body = []
+    lines = []
     for label in labels[:MOST]:
-        means = [_mean(types, label, measure) for types in seeds.values()]
-        body.append([label, f"{counts[label]:,}", *means])
-    header = ["label", "in test", *seeds]
-    name = {"f1": "F1"}.get(measure, measure)
-    return ByLabel(name, header, body, max(0, len(labels) - MOST))
+        line: dict[str, Any] = {"label": label, "gold": counts[label]}
+        for name, types in seeds.items():
+            line[f"{OF}{name}"] = _mean(types, label, measure)
+        lines.append(line)
+    formats = [
+        words("label", "label", link=""),
+        number("in test", "gold", ",", link=""),
+    ]
+    for name in seeds:
+        formats.append(number(name, f"{OF}{name}", ".1f", link=""))
+    title = f"{measure.replace('f1', 'F1')} of each label on test, mean over seeds"
+    if len(labels) > MOST:
+        title += f"; {len(labels) - MOST} rarer labels left out"
+    return make_table(stem, title, pd.DataFrame(lines), formats)
 
 
-def _gold(seeds: dict[str, list[Any]]) -> dict[str, int]:
+def _gold(seeds: Mapping[str, Sequence[Figures]]) -> dict[str, int]:
     """How many test items or spans each label has."""
     counts: dict[str, int] = {}
     for types in seeds.values():
@@ -52,7 +63,7 @@ def _gold(seeds: dict[str, list[Any]]) -> dict[str, int]:
     return counts
 
 
-def _all_have(seeds: dict[str, list[Any]], measure: str) -> bool:
+def _all_have(seeds: Mapping[str, Sequence[Figures]], measure: str) -> bool:
     for types in seeds.values():
         for by_type in types:
             if not all(measure in figures for figures in by_type.values()):
@@ -60,6 +71,5 @@ def _all_have(seeds: dict[str, list[Any]], measure: str) -> bool:
     return True
 
 
-def _mean(types: Sequence[Any], label: str, measure: str) -> str:
-    found = [by_type.get(label, {}).get(measure, 0.0) for by_type in types]
-    return f"{fmean(found):.1f}"
+def _mean(types: Sequence[Figures], label: str, measure: str) -> float:
+    return fmean(by_type.get(label, {}).get(measure, 0.0) for by_type in types)

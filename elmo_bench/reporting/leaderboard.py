@@ -2,7 +2,7 @@
 and from both to tables.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting.all_runs import RUNS, all_runs, spent
+from elmo_bench.reporting.answer import ANSWER, answer_pairs, answers
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.figures import Drawing, figures_of
 from elmo_bench.reporting.frame import shown, systems
@@ -66,12 +67,20 @@ class Leaderboard:
 
     @property
     def tables(self) -> list[Table]:
-        """Each suite's table 1 and others, then the tables of the sections."""
+        """Each suite's table 1 and others, or its answers on data of the user's own;
+        then the tables of the sections.
+        """
         return [
             *self.suites.table1.dropna(),
             *self.suites.others.dropna(),
+            *self._tables_of_answers(),
             *self.sections.tables.explode(),
         ]
+
+    def _tables_of_answers(self) -> Iterator[Table]:
+        for of_suite in self.suites.answers:
+            for answer in of_suite:
+                yield from answer.tables
 
     @property
     def figures(self) -> list[Drawing]:
@@ -101,12 +110,12 @@ def leaderboard(
     for _, of_suite in every.groupby("suite", sort=False):
         chosen = _chosen(of_suite)
         comparisons = compare(runs, _pairs(of_suite, chosen), read=read)
-        suites.append(_suite(of_suite, chosen[MAIN], comparisons, costs))
+        suites.append(_suite(of_suite, runs, chosen[MAIN], comparisons, costs))
         sections.extend(
             _sections(of_suite, runs, chosen, comparisons, suites[-1], read=read)
         )
     columns = (
-        *("name", "title", "headline", "picture", "table1", "others"),
+        *("name", "title", "headline", "picture", "table1", "others", "answers"),
         *("encoders", "scores"),
     )
     return Leaderboard(
@@ -151,6 +160,8 @@ def _pairs(of_suite: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.Dat
     primary = pairs[list(chosen).index(MAIN)]
     ranked = rank_pairs(compared(chosen[MAIN]), primary, main)
     pairs.append(ranked.assign(purpose=RANKS, split="test", family=""))
+    if _is_own_data(of_suite):
+        pairs.append(answer_pairs(of_suite).assign(purpose=ANSWER, split="test"))
     tested = over_baseline(primary).ours
     others = baseline_pairs(of_suite)
     others = others[~others.ours.isin(tested)]
@@ -162,14 +173,20 @@ def _pairs(of_suite: pd.DataFrame, chosen: Mapping[str, pd.DataFrame]) -> pd.Dat
     return pd.concat(pairs, ignore_index=True)
 
 
+def _is_own_data(of_suite: pd.DataFrame) -> bool:
+    """Whether each task of a suite reads data of the user's own."""
+    return all(reads_own_data(task) for task in set(of_suite.task))
+
+
 def _suite(
     of_suite: pd.DataFrame,
+    runs: pd.DataFrame,
     selected: pd.DataFrame,
     comparisons: pd.DataFrame,
     costs: Sequence[EncoderCost],
 ) -> dict[str, Any]:
-    """What the page begins with: what the main experiment shows, table 1, and the
-    encoders with their scores.
+    """What the page begins with: of data of the user's own which system to use, else
+    what the main experiment shows and table 1; and the encoders with their scores.
     """
     main = Experiment.load(MAIN)
     primary = comparisons[comparisons.purpose == MAIN]
@@ -179,17 +196,26 @@ def _suite(
     ranked = compared(selected)
     rank_table = ranks(comparisons[comparisons.purpose == RANKS])
     suite = of_suite.suite.iloc[0]
-    is_own_data = all(reads_own_data(task) for task in set(of_suite.task))
-    return {
+    row = {
         "name": suite,
-        "title": f"Your data: {suite}" if is_own_data else f"Suite {suite}",
+        "title": f"Suite {suite}",
         "headline": headline(lead, gains_of(proven, proofs, (lead, BASELINE))),
-        "picture": picture(proven, proofs, main),
-        "table1": table1(selected, primary, main) if len(selected) else None,
-        "others": others_table(selected, primary, main) if len(selected) else None,
+        "picture": None,
+        "table1": None,
+        "others": None,
+        "answers": [],
         "encoders": encoders(ranked, rank_table, costs, main),
         "scores": with_verdicts(ranked, primary),
     }
+    if _is_own_data(of_suite):
+        row["title"] = f"Your data: {suite}"
+        tests = comparisons[comparisons.purpose == ANSWER]
+        row["answers"] = answers(of_suite, runs, tests)
+    elif len(selected):
+        row["picture"] = picture(proven, proofs, main)
+        row["table1"] = table1(selected, primary, main)
+        row["others"] = others_table(selected, primary, main)
+    return row
 
 
 def _checked(comparisons: pd.DataFrame) -> pd.DataFrame:

@@ -143,6 +143,7 @@ def _content(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, 
     return {
         "board": board,
         "suites": suites,
+        "is_own": bool(suites) and all(suite["answers"] for suite in suites),
         "sections": {
             suite["name"]: _sections(board, suite["name"]) for suite in suites
         },

@@ -8,7 +8,7 @@ import pandas as pd
 
 from elmo_bench.reporting.formats import words
 from elmo_bench.reporting.names import short
-from elmo_bench.reporting.tables import Format
+from elmo_bench.reporting.tables import Format, Line, present
 
 SERVING = {"MiB to ship": "ship_mib", "ms a text": "text_ms"}
 
@@ -32,6 +32,19 @@ def serving_formats(lines: Sequence[Mapping[str, str]]) -> list[Format]:
         if any(line[name] for line in lines):
             formats.append(words(heading, name))
     return formats
+
+
+def serving_numbers() -> list[Format]:
+    """The columns of what each system takes to use, as numbers."""
+    return [_number(heading, name) for heading, name in SERVING.items()]
+
+
+def _number(heading: str, name: str) -> Format:
+    def text(line: Line) -> str:
+        figure = present(line.get(name))
+        return "" if figure is None else short(figure)
+
+    return Format(heading, text, {"": name})
 
 
 def serving_columns(chosen: pd.DataFrame) -> dict[str, list[str]]:

@@ -18,7 +18,6 @@ from elmo_bench.reporting.steps import (
 )
 from elmo_bench.reporting.tables import Format, Line, Table, make_table
 from elmo_bench.spec.experiments import Experiment
-from elmo_bench.spec.task_files import floor_of
 
 
 def table1(
@@ -62,12 +61,9 @@ def others_table(
         formats.append(_column(frame, f"{name} − {BASELINE}", of_name))
     has_other = pd.concat([gains[name] for name in shown]).index
     suite = systems.suite.iloc[0]
-    what = f"Other encoders in the place of {lead}"
-    if {floor_of(task) for task in systems.task} & set(shown):
-        what = f"Other systems beside {lead}"
     return make_table(
         f"{suite}-others",
-        f"{what}: gains on test, suite {suite}",
+        f"Other encoders in the place of {lead}: gains on test, suite {suite}",
         frame[frame.basis.isin(has_other)],
         formats,
         notes=[

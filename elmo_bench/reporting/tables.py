@@ -29,6 +29,7 @@ from elmo_bench.reporting.names import (
     NOT_CONVERGED,
     UNCHECKED,
     is_checked,
+    why_dagger,
 )
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.rows import lines_of
@@ -168,7 +169,8 @@ def make_table(
     table.formats[:] = filled
     below = list(notes)
     if any(DAGGER in "".join(cells) for cells in texts):
-        below.append(NOT_CONVERGED)
+        has_marks = {"mark", "fraction"} <= set(frame)
+        below.append(why_dagger(frame) if has_marks else NOT_CONVERGED)
     if any(NOT_CHECKED in "".join(cells) for cells in texts):
         below.append(UNCHECKED)
     for line in table.lines:

@@ -27,18 +27,24 @@ def test_a_line_for_each_label_has_means_over_seeds_the_most_frequent_first():
         ("elmo", scores(press=label(42.0, 27), news=label(90.0, 90))),
         ("glove", scores(press=label(50.0, 27), news=label(70.0, 90), new=label(0.0, 0))),
     )
-    assert found.measure == "recall"
-    assert found.header == ["label", "in test", "elmo", "glove"]
-    assert found.body == [["news", "90", "85.0", "70.0"], ["press", "27", "41.0", "50.0"]]
+    assert found.title == "recall of each label on test, mean over seeds"
+    assert found.columns == ["label", "in test", "elmo", "glove"]
+    assert found.texts() == [["news", "90", "85.0", "70.0"], ["press", "27", "41.0", "50.0"]]
 
 
 def test_spans_have_f1_and_few_labels_are_shown():
     types = {f"L{number:02}": label(1.0, 100 - number, f1=2.0) for number in range(MOST + 3)}
     found = table(("elmo", scores(**types)), ("glove", scores(**types)))
-    assert (found.measure, len(found.body), found.left_out) == ("F1", MOST, 3)
-    assert found.body[0] == ["L00", "100", "2.0", "2.0"]
+    assert found.title == "F1 of each label on test, mean over seeds; 3 rarer labels left out"
+    assert len(found.texts()) == MOST
+    assert found.texts()[0] == ["L00", "100", "2.0", "2.0"]
 
 
 def test_without_labels_there_is_no_table():
     assert table(("elmo", scores())) is None
     assert table(("elmo", scores(only=label(100.0, 5)))) is None
+
+
+def test_a_system_may_have_the_name_of_another_column():
+    found = table(("label", scores(press=label(40.0, 27), news=label(80.0, 90))), ("gold", scores()))
+    assert found.texts() == [["news", "90", "80.0", "0.0"], ["press", "27", "40.0", "0.0"]]

@@ -130,7 +130,8 @@ def test_a_page_of_own_data_says_nothing_of_the_suite_open(run, tmp_path):
     for encoder, seed in made:
         add(tmp_path / "runs", "classification", encoder, seed, suite="reviews")
     text = run()
-    assert "Other systems beside elmo" in text and "tfidf − glove" in text
+    assert "Scores and costs, best on dev first" in text and "gain over tfidf" in text
+    assert "Table 1, suite reviews" not in text
     assert "Test scores of each encoder, and what it gains over glove." in text
     add(tmp_path / "runs", "classification", "tfidf", 0, suite="alone")
     assert "Table 1, suite alone" not in run() and "Test scores, suite alone" in run()

@@ -16,7 +16,9 @@ from tests.runs import ROOT, printed
 
 LESSON = ROOT / "docs" / "lesson.md"
 NOTEBOOK = ROOT / "docs" / "notebooks" / "first.ipynb"
-COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"(?m)^ {4}(elmo-bench .*)$", LESSON.read_text("utf-8"))]
+COMMANDS = [
+    shlex.split(line, comments=True)[1:] for line in re.findall(r"(?m)^ {4}(elmo-bench .*)$", LESSON.read_text("utf-8"))
+]
 FEW = {"pos": ["task.training.epochs=1"], "ner": ["task.training.epochs=1", "data.max_eval=50"]}
 PYTHON = re.findall(r"(?m)^    import (?:elmo_bench|json).*\n(?:    .*\n)+", LESSON.read_text("utf-8"))
 
