@@ -76,10 +76,15 @@ def test_a_sweep_reads_own_data_for_runs_that_are_missing(tmp_path, monkeypatch)
     elmo_bench.run(*own_run(tmp_path))
     read = []
     data = task_class("classification", "data")
-    monkeypatch.setattr(data, "read", lambda *_: read.append(1))
+
+    def refuse(*_):
+        read.append(1)
+        raise elmo_bench.UserError("it is read")
+
+    monkeypatch.setattr(data, "read", refuse)
     frame = elmo_bench.sweep(*own_run(tmp_path))
     assert sorted(frame.encoder) == ["glove", "tfidf"] and not read
-    with pytest.raises(TypeError):  # the data that were read are None
+    with pytest.raises(elmo_bench.UserError, match="it is read"):
         elmo_bench.sweep(*own_run(tmp_path), "seed=0,1")
     assert read == [1]
 
