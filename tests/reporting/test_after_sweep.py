@@ -56,6 +56,15 @@ def test_the_file_to_predict_has_the_form_of_the_file_that_was_read(tmp_path, se
     assert commands(made, tmp_path)[-1].endswith(f" NEW.{ending} OUT.{ending}")
 
 
+def test_of_equal_ones_on_dev_the_quickest_is_used_whatever_their_order(tmp_path):
+    """As in the answer above the command (`advice`)."""
+    slow, quick = (add(tmp_path, "classification", encoder, 0, suite="a") for encoder in ("glove", "elmo"))
+    quick = quick.model_copy(update={"scores": slow.scores})
+    cost = slow.cost.model_copy(update={"cpu_seconds": quick.cost.cpu_seconds + 60})
+    slow = slow.model_copy(update={"cost": cost})
+    assert {best_on_dev(records).hash for records in ([slow, quick], [quick, slow])} == {quick.hash}
+
+
 def test_runs_selected_by_two_scores_have_a_best_each(tmp_path):
     """A higher macro-F1 is not better than a lower accuracy."""
     made = []
