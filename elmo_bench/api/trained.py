@@ -36,7 +36,9 @@ class Predictor:
         examples = self._examples(texts)
         with quiet():
             predicted = self._head.predictions(examples)
-        return [_plain(answer) for answer in predicted]
+        if reads_own_data(self._head.spec.task):
+            return [_plain(answer) for answer in predicted]
+        return predicted
 
     def probabilities(self, texts: Sequence[Any]) -> "pd.DataFrame":
         """A row for each text, with the probability of each label in its column.
@@ -57,9 +59,12 @@ class Predictor:
         examples = self._examples(texts)
         with quiet():
             found = self._head.probabilities(examples)
-        if any(isinstance(shares, list) for shares in found):
+        if examples and hasattr(examples[0], "tokens"):
             return _of_tokens(examples, found)
-        return pd.DataFrame([shares or {} for shares in found], dtype=float)
+        table = pd.DataFrame([shares or {} for shares in found], dtype=float)
+        if len(table.columns):
+            return table
+        return table.reindex(columns=self._head.saved.about.vocabulary["labels"])
 
     def _examples(self, texts: Sequence[Any]) -> list[Any]:
         of_texts = getattr(self._head.data, "of_texts", None)

@@ -123,7 +123,7 @@ _BUFFER = 2**18  # bytes: lines come faster
 
 def is_packed(path: Path) -> bool:
     """Whether `open_text` unpacks the file, by the ending of its name."""
-    return path.suffix in _OPENERS
+    return path.suffix.lower() in _OPENERS
 
 
 def open_text(path: Path, *, pipe: bool = False) -> IO[bytes]:
@@ -136,12 +136,13 @@ def open_text(path: Path, *, pipe: bool = False) -> IO[bytes]:
         check_regular(path)
     if path == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
-    if path.suffix == ".zst":
+    ending = path.suffix.lower()
+    if ending == ".zst":
         raise UserError(
             f"{path}: is not read. "
             f"Unpack it: zstd -dc {path.name} | xz > {path.stem}.xz"
         )
-    opener = _OPENERS.get(path.suffix)
+    opener = _OPENERS.get(ending)
     if opener:
         return io.BufferedReader(opener(path), _BUFFER)
     return path.open("rb")
@@ -167,11 +168,13 @@ def unpack(archive: Path, name: str, path: Path) -> None:
 def atomic_write(path: Path, mode: str = "wb") -> Iterator[IO]:
     """A file handle whose contents replace `path` atomically when the block ends.
 
-    The user's umask sets the permissions. Raises UserError if the disk refuses; an
-    earlier file at `path` then stays. Raises FileNotFoundError if another process
+    The user's umask sets the permissions. A link at `path` is replaced, not followed.
+    Raises UserError for a device or a pipe, and if the disk refuses; an earlier file at
+    `path` then stays. Raises FileNotFoundError if another process
     removes the unfinished file. The first write of a process to a folder also removes
     what killed processes left there (see `remove_stale`).
     """
+    check_regular(path, once=False)
     temporary = unfinished(path, uuid.uuid4().hex[:8])
     with disk_errors(path):
         make_folder(path.parent)

@@ -105,21 +105,30 @@ def config_folders(installed: Path) -> list[Path]:
 def code_of(package: str, name: str) -> str:
     """A digest of the code of a task or an encoder (`package`) of an included folder.
 
-    "" for any other. The code of an encoder is its module, and the modules next to it
-    whose names occur in the code.
+    "" for any other. The code of a task is all of its folder. The code of an encoder is
+    its module, and the modules next to it whose names occur in the code.
     """
     if not name.isidentifier():
         return ""
     for folder in folders:
         files = _code_files(folder / package, name)
         if files:
-            return digest([[file.name, sha256_of(file)] for file in sorted(files)])
+            home = folder / package
+            if (home / name).is_dir():
+                home /= name
+            names = [file.relative_to(home).as_posix() for file in files]
+            digests = map(sha256_of, files)
+            return digest(sorted(map(list, zip(names, digests, strict=True))))
     return ""
 
 
 def _code_files(package: Path, name: str) -> list[Path]:
     """The code of a task or an encoder; [] if it is not there."""
-    files = sorted((package / name).glob("*.py"))
+    files = []
+    for file in sorted((package / name).rglob("*.py")):
+        parts = file.relative_to(package).parts
+        if not any(part.startswith(".") for part in parts):
+            files.append(file)
     module = package / f"{name}.py"
     if not files and module.is_file():
         files = [module]

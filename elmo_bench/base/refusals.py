@@ -31,7 +31,7 @@ _ADVICE = {
 _TEXTS = {
     os.strerror(errno.ENOSPC): _SPACE,
     os.strerror(errno.EFBIG): _SPACE,
-    "Could not determine home directory": "Set $HOME.",
+    "Could not determine home directory": "Write the path without ~, or set $HOME.",
 }
 
 

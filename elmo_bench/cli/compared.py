@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.reporting.advice import advice
+from elmo_bench.reporting.advice import advice, advice_pairs
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.names import in_paper_order
-from elmo_bench.reporting.pairs import all_pairs
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.settings import QUICK
@@ -20,8 +19,8 @@ from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, USUAL_RATES, tuned_
 
 # Of the answer, whose tests may be others than those of the table above it.
 ADJUSTED_APART = (
-    "The table is adjusted for the tests that it has, an answer below for all pairs "
-    "of its data set, the floor among them."
+    "The table is adjusted for the tests that it has, an answer below for its own: "
+    "the best on dev, and the floor, each against every other system."
 )
 
 
@@ -115,8 +114,8 @@ def _task_names(table: pd.DataFrame) -> list[str]:
 def answers(chosen: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
     """Which system to use on each data set of the user's own.
 
-    A floor that the runs have counts although it was not named, and all pairs are
-    tested together: a sweep's answer depends on the same tests. frame: all runs.
+    A floor that the runs have counts although it was not named: a sweep's answer
+    depends on the same tests. frame: all runs.
     """
     if chosen.empty:
         return []
@@ -129,7 +128,7 @@ def answers(chosen: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
         is_named = table.hash.isin(group.hash)
         floor = table[is_floor & ~is_named & (table.basis == basis)]
         candidates = pd.concat([group, floor])
-        tests = compare(frame, all_pairs(candidates, "run_label"))
+        tests = compare(frame, advice_pairs(candidates))
         title = f"{group.task_name.iloc[0]}: " if has_several else ""
         for sentence in advice(candidates, tests):
             sentences.append(f"{title}{sentence}")

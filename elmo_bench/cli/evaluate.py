@@ -14,6 +14,7 @@ from elmo_bench.elmo.pretrained import locate_with_softmax
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.encode import Corpus, encode, shard_files
 from elmo_bench.spec.config import compose
+from elmo_bench.text.vocabulary import tokeniser
 
 TEXT = """\
 {weights} on {corpus}: {sentences:,} sentences, {targets:,} targets in each direction, \
@@ -38,7 +39,9 @@ def main(arguments: list[str]) -> int:
 
 def _measured(config: DictConfig) -> dict[str, Any]:
     """The perplexities, and which weights read which files."""
-    corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=config.tokenizer)
+    tokenizer = str(config.tokenizer)
+    tokeniser(tokenizer)
+    corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=tokenizer)
     locate_with_softmax(str(config.weights))
 
     # Imported here, so that --help and a missing file do not wait for torch.

@@ -35,9 +35,11 @@ from elmo_bench.spec.config import suite_tasks, task_yaml
 
 
 def main(arguments: list[str]) -> int:
-    """Copy and download; exit code 2 if a file is missing afterwards."""
+    """Copy and download; exit code 2 if a download failed or its terms were not
+    accepted.
+    """
     options = _parse(arguments)
-    if not options.root:
+    if options.root is None:
         raise UserError("no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA.")
     suites = {task: suites_of(task) for task in options.task or suite_tasks()}
     _check_suite(options.suite, suites)
@@ -58,6 +60,11 @@ def main(arguments: list[str]) -> int:
     return 2 if failed else 0
 
 
+def _folder(name: str) -> Path | None:
+    """None for an empty name, as of a variable that is not set."""
+    return Path(name) if name else None
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
     command = parser("fetch", "Files that ship with the package are copied.")
     add = command.add_argument
@@ -66,8 +73,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     folder = os.environ.get("ELMO_BENCH_DATA")
     add(
         "--root",
-        type=Path,
-        default=folder and Path(folder),
+        type=_folder,
+        default=_folder(folder or ""),
         help="the data folder; $ELMO_BENCH_DATA by default",
     )
     add(

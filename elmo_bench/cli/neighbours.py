@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
             seen=lambda count: meter.advance(steps=count),
         )
     print(f"{options.sentence}    ({reader.title})")
-    _print(neighbours)
+    _print(neighbours, same_word=options.same_word)
     return 0
 
 
@@ -131,7 +131,7 @@ def _check(
         )
 
 
-def _print(neighbours: "Sequence[Near]") -> None:
+def _print(neighbours: "Sequence[Near]", *, same_word: bool) -> None:
     for near in neighbours:
         left = list(near.sentence[: near.position])
         right = list(near.sentence[near.position + 1 :])
@@ -143,7 +143,9 @@ def _print(neighbours: "Sequence[Near]") -> None:
             after.append("…")
         line = f"{' '.join(before)} [{near.word}] {' '.join(after)}"
         print(f"{near.cosine:6.3f}  {line}".rstrip())
-    if not neighbours:
+    if not neighbours and same_word:
+        print("nothing found: no other sentence of the text has this word")
+    elif not neighbours:
         print(
             "nothing found: the word, or every token of the text to compare with, "
             "has no vector"

@@ -4,7 +4,7 @@ Options are in elmo_bench/pretraining/conf/pretrain.yaml.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from elmo_bench.cli.evaluate import TEXT
 from elmo_bench.pretraining import CONF
@@ -48,7 +48,7 @@ def finish(
     out = save_trained(training, command=command, arguments=arguments)
     if heldout:
         figures = _figures(training, heldout, out, before)
-        corpus = _names_of(training.config.heldout)
+        corpus = ", ".join(file.name for file in heldout.files)
         text = f"{corpus}{_repeated(heldout)}"
         measured = {f"{text}{when}": figure for when, figure in figures.items()}
         save_trained(training, command=command, arguments=arguments, measured=measured)
@@ -77,12 +77,6 @@ def _figures(
     if before is None:
         return {"": after}
     return {" before": before, " after": after}
-
-
-def _names_of(corpus: Any) -> str:
-    from elmo_bench.pretraining.encode import shard_files
-
-    return ", ".join(file.name for file in shard_files(corpus))
 
 
 def _repeated(heldout: "Encoded") -> str:

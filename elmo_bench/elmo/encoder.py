@@ -154,6 +154,9 @@ class ElmoEncoder(Shareable):
         state = self.__dict__.copy()
         for name in MADE_AT_FIRST_USE:
             state.pop(name, None)
+        # Tensors of a device that another process may lack.
+        state["_after_markers"] = None
+        state["_last_states"] = [(h.cpu(), c.cpu()) for h, c in self._last_states]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from huggingface_hub import ModelCard, ModelCardData, ModelHubMixin
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.refusals import disk_errors
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import (
@@ -204,11 +205,12 @@ def write_together(folder: Path, contents: Mapping[str, Content]) -> None:
         handles = [
             stack.enter_context(atomic_write(folder / name, "w+b")) for name in contents
         ]
-        for handle, content in zip(handles, contents.values(), strict=True):
-            if callable(content):
-                content(handle)
-            elif isinstance(content, bytes):
-                handle.write(content)
-            else:
-                handle.write(content.read_bytes())
-            handle.flush()
+        for handle, (name, content) in zip(handles, contents.items(), strict=True):
+            with disk_errors(folder / name):
+                if callable(content):
+                    content(handle)
+                elif isinstance(content, bytes):
+                    handle.write(content)
+                else:
+                    handle.write(content.read_bytes())
+                handle.flush()

@@ -49,12 +49,14 @@ class Lstm:
         states = blocks.new_empty(2, steps + 1, *first.shape[1:])
         states[:, 0] = first
         self.h, self.c = states  # (T+1)NBH
+        # Made here and not in `forward`: what `backward` reads has to stay where it is
+        # while other recorded loops, which share their memory, are replayed.
+        self.s = torch.empty_like(self.h[1:])
 
     def forward(self, weight: Tensor) -> None:
         """Recurrent weight NH(gates H), scaled; fills `h`."""
         h = self.h[0]
         c = self.c[0]
-        self.s = torch.empty_like(self.h[1:])
         half = h.new_full((1, 1, 1), 0.5)  # a number would be made a tensor each step
         blocks_of_steps = self.blocks.unbind(3)
         steps = _steps(self.products, self.s, self.c[1:], self.h[1:], *blocks_of_steps)

@@ -10,11 +10,16 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.text.batch import Text
+
+# What scikit-learn says where no term is left.
+NOTHING_LEFT = ("empty vocabulary", "no terms remain", "< documents than min_df")
 
 
 def token_counter(longest: int, **options: Any) -> CountVectorizer:
-    """Counts n-grams of one to `longest` tokens, in lower case."""
+    """Counts n-grams of one to `longest` tokens, in lower case. Raises UserError."""
+    _check_lengths([1, longest], f"n-grams of 1 to {longest} tokens")
     return CountVectorizer(
         tokenizer=str.split, token_pattern=None, ngram_range=(1, longest), **options
     )
@@ -23,19 +28,35 @@ def token_counter(longest: int, **options: Any) -> CountVectorizer:
 def character_counter(lengths: Sequence[int], **options: Any) -> CountVectorizer:
     """Counts n-grams of [shortest, longest] characters, in lower case.
 
-    They are inside of a token, which has a space before it and one behind it.
+    They are inside of a token, which has a space before it and one behind it. Raises
+    UserError.
     """
+    _check_lengths(lengths, f"n-grams of {list(lengths)} characters")
     return CountVectorizer(
         analyzer="char_wb", ngram_range=(lengths[0], lengths[1]), **options
     )
 
 
+def _check_lengths(lengths: Sequence[int], what: str) -> None:
+    are_whole = len(lengths) == 2 and all(type(length) is int for length in lengths)
+    if not are_whole or not 1 <= lengths[0] <= lengths[1]:
+        raise UserError(
+            f"the floor counts {what}. Give whole numbers from 1, the smaller first."
+        )
+
+
 def terms_of(texts: Sequence[Text], counter: CountVectorizer) -> list[str]:
-    """The terms that a counter finds in texts, sorted; there may be none."""
+    """The terms that a counter finds in texts, sorted; there may be none.
+
+    Raises UserError for options that it refuses.
+    """
     try:
         counter.fit(map(" ".join, texts))
-    except ValueError:  # no text has a token, or all terms are too rare
-        return []
+    except ValueError as error:
+        # No text has a token, or all terms are too rare.
+        if any(nothing in str(error) for nothing in NOTHING_LEFT):
+            return []
+        raise UserError(f"the floor: {error}. See task.head.") from None
     return counter.get_feature_names_out().tolist()
 
 

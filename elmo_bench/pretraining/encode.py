@@ -63,6 +63,8 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
         for path in paths:
             check_regular(path, once=False)
         files += paths
+    if not files:
+        raise UserError("corpus=[]: no file. Give a file or a pattern.")
     return list(dict.fromkeys(files))
 
 
@@ -120,6 +122,7 @@ class Encoded:
     digest: str  # SHA-256 of the files' bytes, tokeniser and choice of the vocabulary
     # Of a held-out text: how many of its sentences are in the training text.
     repeated: int = 0
+    files: tuple[Path, ...] = ()  # that the text was read from
 
     @property
     def sentences(self) -> int:
@@ -163,6 +166,7 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
         targets=targets[order],
         vocabulary=vocabulary,
         digest=digest,
+        files=corpus.files,
     )
 
 
@@ -232,7 +236,11 @@ def _check_disjoint(corpus: Corpus, trained: Corpus) -> None:
 
 def _repeated(heldout: Encoded, text: Encoded) -> int:
     """How many sentences of a held-out text are in the training text."""
-    numbers = {word.tobytes(): number for number, word in enumerate(text.characters)}
+    # Words that the model reads alike, such as long ones with one beginning, are equal.
+    spellings = [word.tobytes() for word in text.characters]
+    numbers = {spelling: number for number, spelling in enumerate(spellings)}
+    trained = np.array([numbers[spelling] for spelling in spellings], np.int32)
+    trained_tokens = trained[text.tokens]
     numbers_there = [numbers.get(word.tobytes(), OTHER) for word in heldout.characters]
     tokens = np.array(numbers_there, np.int32)[heldout.tokens]
     parts = np.split(tokens, heldout.starts[1:-1])
@@ -240,7 +248,7 @@ def _repeated(heldout: Encoded, text: Encoded) -> int:
     distinct = set(sentences)
     seen = set()
     for start, end in pairwise(text.starts.tolist()):
-        sentence = text.tokens[start:end].tobytes()
+        sentence = trained_tokens[start:end].tobytes()
         if sentence in distinct:
             seen.add(sentence)
     return sum(sentence in seen for sentence in sentences)
@@ -260,10 +268,17 @@ def encode_once(
         contents = [Content(file) for file in corpus.files]
         if digest == _digest(corpus, contents, vocabulary):
             stored = TargetVocabulary(parse_json(counts, path))
-            return Encoded(**arrays, vocabulary=stored, digest=digest)  # type: ignore[arg-type]
+            return Encoded(
+                **arrays,  # type: ignore[arg-type]
+                vocabulary=stored,
+                digest=digest,
+                files=corpus.files,
+            )
     encoded = encode(corpus, vocabulary)
     arrays = {name: getattr(encoded, name) for name in ARRAYS}
-    write_arrays(path, arrays, f"{encoded.digest} {json.dumps(encoded.vocabulary)}")
+    # In letters and not in escapes: the header has a limit of 100 MB.
+    counts = json.dumps(encoded.vocabulary, ensure_ascii=False)
+    write_arrays(path, arrays, f"{encoded.digest} {counts}")
     return encoded
 
 

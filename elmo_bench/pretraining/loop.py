@@ -62,8 +62,11 @@ class Training:
         words = len(model.softmax.bias)
         self.sampler = Sampler(words, min(recipe.samples, words), self.device)
         self.parameters = [part for part in model.parameters() if part.requires_grad]
+        optimizer = {
+            key: value for key, value in plain["optimizer"].items() if value is not None
+        }
         self.optimizer = construct(
-            "recipe.optimizer", OPTIMISERS, plain["optimizer"], self.parameters
+            "recipe.optimizer", OPTIMISERS, optimizer, self.parameters
         )
         self.rate = self.optimizer.param_groups[0]["lr"]
         self.step = 0
@@ -78,6 +81,7 @@ class Training:
         self.unread: list[tuple[int, int, float, Tensor]] = []
         self.before = 0.0  # seconds of earlier runs
         self.started = time.monotonic()
+        self.ended: float | None = None
         # Each with its first step.
         self.recipes: list[tuple[int, dict[str, Any]]] = [(0, dotted(plain, "recipe."))]
         self.same = {  # in every run of a training
@@ -93,7 +97,8 @@ class Training:
     @property
     def seconds(self) -> float:
         """Seconds of training, earlier runs included."""
-        return self.before + time.monotonic() - self.started
+        now = time.monotonic() if self.ended is None else self.ended
+        return self.before + now - self.started
 
     @property
     def changes(self) -> list[str]:
@@ -175,6 +180,7 @@ class Training:
                     self._save()
                     saved = time.monotonic()
             self._look(meter)
+        self.ended = time.monotonic()
         self._save()
 
     def _remaining(self) -> Iterator[Batch]:
@@ -225,10 +231,15 @@ class Training:
         steps = len(self.finite)
         wrong = steps - int(torch.stack([*self.finite]).sum())
         if 2 * wrong > steps:
+            again = "Start again with a lower recipe.optimizer.lr."
+            if checkpoints.read_newest(self.out / "checkpoints"):
+                again = (
+                    "The last checkpoint is good: resume from it with a lower "
+                    "recipe.optimizer.lr."
+                )
             raise UserError(
                 f"step {self.step}: the gradient is not finite in {wrong} of the last "
-                f"{steps} steps. The last checkpoint is good: resume from it with a "
-                "lower recipe.optimizer.lr."
+                f"{steps} steps. {again}"
             )
 
     def _save(self) -> None:

@@ -31,6 +31,7 @@ from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import (
+    PUBLISHED,
     SHIPPED,
     NoSoftmax,
     check_free,
@@ -85,7 +86,9 @@ def alone(config: DictConfig) -> AbstractContextManager[None]:
 
     Raises UserError if one does.
     """
-    out = Path(str(config.out)).absolute()
+    out = Path(str(config.out)).resolve()
+    if not out.name:
+        raise UserError(f"out={config.out}: give a folder below it.")
     held = UserError(
         f"out={config.out}: another process trains there now. Wait for its end, or "
         "give another out=."
@@ -155,6 +158,8 @@ def _check_same(weights: str, loaded: str, checksum: str) -> None:
 
 def _check_other_folder(config: DictConfig, weights: str) -> None:
     """Raise UserError if `out` is the folder of the weights."""
+    if weights == "mini" or weights in PUBLISHED:
+        return
     folder = Path(weights).expanduser().resolve()
     if folder.is_file():
         folder = folder.parent
@@ -307,7 +312,7 @@ def rows(training: Training) -> dict[str, str]:
         licence = SHIPPED.get(checksum, {}).get("license", "unknown")
         source = f"{config.weights}; its licence: {licence}"
         table["trained further from"] = redacted(source)
-    names = [file.name for file in shard_files(config.corpus)]
+    names = [file.name for file in text.files]
     files = ", ".join(names)
     if len(names) > 4:
         files = f"{len(names)} files, {names[0]} to {names[-1]}"

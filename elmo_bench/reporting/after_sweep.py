@@ -34,11 +34,16 @@ def after_sweep(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
 
 
 def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
-    """`predict` by the best on dev, and by the floor; for each score that selects."""
-    scores = list(dict.fromkeys(record.metric for record in records))
-    for score in scores:
-        of_score = [record for record in records if record.metric == score]
-        which = f" ({score})" if len(scores) > 1 else ""
+    """`predict` by the best on dev, and by the floor; for each score that selects and
+    each data set, such as two columns of labels.
+    """
+    groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for record in records:
+        groups[_data_and_score(record)].append(record)
+    common = set.intersection(*map(set, groups))
+    for names, of_score in groups.items():
+        different = ", ".join(name for name in names if name not in common)
+        which = f" ({different})" if different else ""
         best = best_on_dev(of_score)
         yield predict_command(best, ledger), f"the best on dev{which}, in use"
         floors = []
@@ -48,6 +53,17 @@ def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
         if floors and best.hash not in {floor.hash for floor in floors}:
             why = f"the floor{which}, if the answer above is to use it"
             yield predict_command(best_on_dev(floors), ledger), why
+
+
+def _data_and_score(record: Record) -> tuple[str, ...]:
+    """What runs have in common whose scores on dev can be compared."""
+    settings = record.spec.settings
+    options = []
+    for key, value in settings.items():
+        # A floor has no steps.
+        if key.startswith("data.") and key != "data.least_steps":
+            options.append(f"{key}={value}")
+    return (record.metric, record.spec.task, *sorted(options))
 
 
 def predict_command(record: Record, ledger: Path) -> list[str]:

@@ -1,5 +1,5 @@
 """The top of the page of the user's own data: which system to use, what each scores and
-takes, and the scores of each label.
+takes, the scores of each label, and the data.
 """
 
 from collections.abc import Iterator
@@ -9,10 +9,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from elmo_bench.base.metric import MACRO_F1
-from elmo_bench.reporting.advice import advice
+from elmo_bench.reporting.advice import advice, advice_pairs, best_first, both_ways
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.columns import fraction_of
 from elmo_bench.reporting.formats import (
+    SHORT_GAIN,
     number,
     score,
     seeds,
@@ -21,18 +22,21 @@ from elmo_bench.reporting.formats import (
     words,
 )
 from elmo_bench.reporting.frame import rows_where
-from elmo_bench.reporting.pairs import all_pairs, pairs_of
+from elmo_bench.reporting.names import counted, task_unit
+from elmo_bench.reporting.overview import about, card, licence
+from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.selection import of_newest_protocol
 from elmo_bench.reporting.serving import serving_numbers
-from elmo_bench.reporting.tables import Format, Table, make_table, with_gains
+from elmo_bench.reporting.tables import Format, Line, Table, make_table
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
 
 ANSWER = "answer"  # the purpose of its tests
 BEST = 20  # systems of a data set that it shows, besides the floor
+WITH_LABELS = 5  # of these, whose scores by label are shown
 TOGETHER = (
-    "Differences are of test. The tests of all pairs of these systems ({}) are judged "
-    "together, and so are their intervals."
+    "Gains are of test. The tests of this table ({}) are judged together, and so are "
+    "their intervals."
 )
 
 
@@ -41,15 +45,14 @@ class Answer(NamedTuple):
 
     sentences: list[str]  # none of a single system
     tables: list[Table]
+    data: list[str]  # a line each
 
 
 def answer_pairs(of_suite: pd.DataFrame) -> pd.DataFrame:
-    """Every pair of the systems that the answers show. Those of one data set are a
-    family.
-    """
+    """What is tested for the answers. The tests of one data set are a family."""
     pairs = [pairs_of([], "family")]
     for basis, shown in _shown(of_suite):
-        pairs.append(all_pairs(shown, "run_label").assign(family=basis))
+        pairs.append(advice_pairs(shown).assign(family=basis))
     return pd.concat(pairs, ignore_index=True)
 
 
@@ -66,23 +69,27 @@ def answers(
         before = f"{shown.group_name.iloc[0]}: " if len(groups) > 1 else ""
         tests = comparisons[comparisons.family == basis]
         sentences = [f"{before}{sentence}" for sentence in advice(shown, tests)]
-        found.append(Answer(sentences, list(_tables(shown, runs, tests, before))))
+        tables = list(_tables(shown, runs, tests, before))
+        whole = of_suite[of_suite.basis == basis]
+        left_out = len(whole) - len(shown)
+        if left_out:
+            tables[0].notes.append(f"{counted(left_out, 'more run')}: see All runs.")
+        found.append(Answer(sentences, tables, _data(shown)))
     return found
 
 
 def _shown(of_suite: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """By basis, the systems on all of a data set, the best on dev first and the floor
-    last; of many the best.
+    """By basis, the systems on all of a data set, the best on dev first: of many the
+    best, and the floor.
     """
     latest = of_newest_protocol(of_suite, of_suite)
     on_all = (fraction_of(spec).keys() <= {QUICK} for spec in latest.spec)
     whole = rows_where(latest, on_all)
     for basis, group in whole[whole.labels == ""].groupby("basis", sort=False):
-        by_dev = group.sort_values(
-            ["dev_mean", "work_minutes"], ascending=[False, True]
-        )
+        by_dev = best_first(group)
         is_floor = by_dev.encoder == floor_of(by_dev.task.iloc[0])
-        yield str(basis), pd.concat([by_dev[~is_floor][:BEST], by_dev[is_floor][:1]])
+        of_encoders = (~is_floor).cumsum()
+        yield str(basis), by_dev[is_floor | (of_encoders <= BEST)]
 
 
 def _tables(
@@ -90,30 +97,34 @@ def _tables(
 ) -> Iterator[Table]:
     """The scores and costs of the systems, and the scores of each label."""
     first = shown.iloc[0]
-    floor = floor_of(first.task)
-    floors = shown[shown.encoder == floor].hash
-    over_floor = tests[tests.theirs.isin(floors)]
+    is_floor = shown.encoder == floor_of(first.task)
+    frame = shown.copy()
+    gains = []
+    over = [*shown[is_floor].to_dict("records"), first.to_dict()]
+    for reference in {system["hash"]: system for system in over}.values():
+        heading = f"gain over {reference['run_label']}"
+        gains.append(_gain_over(frame, heading, tests, reference["hash"]))
     macro = [] if first.metric == MACRO_F1 else [spread("test macro-F1", "macro_f1")]
     formats = [
         words("system", "run_label"),
         score("dev", first.metric_name),
         score("test", first.metric_name),
         *macro,
-        _gain_over(f"gain over {floor}"),
+        *gains,
         seeds(),
         *serving_numbers(),
         number("minutes a run", "work_minutes", ".1f"),
     ]
     count = int(tests.p.notna().sum())
-    notes = [TOGETHER.format(count)] if count > 1 else []
     yield make_table(
         f"{first.stem}-answer",
         _title(before, "scores and costs, best on dev first"),
-        with_gains(shown, over_floor),
+        frame,
         formats,
-        notes=notes,
+        notes=[TOGETHER.format(count)] if count > 1 else [],
     )
-    labels = by_label(runs, shown, stem=f"{first.stem}-labels")
+    with_labels = pd.concat([shown[~is_floor][:WITH_LABELS], shown[is_floor]])
+    labels = by_label(runs, with_labels, stem=f"{first.stem}-labels")
     if labels:
         yield replace(labels, title=_title(before, labels.title))
 
@@ -122,12 +133,68 @@ def _title(before: str, title: str) -> str:
     return f"{before}{title}" if before else f"{title[0].upper()}{title[1:]}"
 
 
-def _gain_over(heading: str) -> Format:
-    parts = {"mean": "gain", "low": "family_low", "high": "family_high"}
+def _gain_over(
+    frame: pd.DataFrame, heading: str, tests: pd.DataFrame, reference: str
+) -> Format:
+    """The gain of each system over one of them; what the column reads is added to the
+    frame.
+    """
+    both = both_ways(tests)
+    over = both[both.theirs == reference].drop_duplicates("ours").set_index("ours")
+    prefix = f"{heading} "
+    for column in SHORT_GAIN:
+        if column != "anchor":
+            frame[f"{prefix}{column}"] = frame.hash.map(over[column])
+
+    def text(line: Line) -> str:
+        return short_gain(line, prefix)
+
+    parts = {
+        "mean": "gain",
+        "low": "family_low",
+        "high": "family_high",
+        "verdict": "conclusion",
+    }
     return Format(
         heading,
-        short_gain,
-        parts | {"verdict": "conclusion"},
-        hint="conclusion",
-        verdict="verdict",
+        text,
+        {part: f"{prefix}{column}" for part, column in parts.items()},
+        hint=f"{prefix}conclusion",
+        verdict=f"{prefix}verdict",
+    )
+
+
+def _data(shown: pd.DataFrame) -> list[str]:
+    """How large the splits are, and what the runs noted on the data."""
+    first = shown.iloc[0]
+    unit = task_unit(first.task)
+    sizes = (
+        f"{first.train:,} {unit} to train on, {first.dev_items:,} of dev and "
+        f"{first.test_items:,} of test"
+    )
+    return [sizes, *first.notes]
+
+
+def encoders_table(systems: pd.DataFrame) -> Table:
+    """What each encoder is, and the licence of its weights."""
+    newest = systems.drop_duplicates("encoder").sort_values("encoder")
+    lines = []
+    for encoder, spec in zip(newest.encoder, newest.spec, strict=True):
+        lines.append(
+            {
+                "encoder": encoder,
+                "about": about(spec),
+                "licence": licence(spec),
+                "card": card(spec),
+            }
+        )
+    suite = systems.suite.iloc[0]
+    formats = [
+        words("encoder", "encoder", link=""),
+        words("what it is", "about", link=""),
+        words("licence of its weights", "licence", link=""),
+        words("card", "card", link=""),
+    ]
+    return make_table(
+        f"{suite}-encoders", f"Encoders, suite {suite}", pd.DataFrame(lines), formats
     )

@@ -21,8 +21,7 @@ def by_label(
     """Test scores of systems on one data set, means over seeds: a line for each label,
     a column for each system. None without labels.
 
-    They are F1, or recall where that is all that is counted. stem: of the table's
-    files.
+    They are F1, or recall where nothing else is counted. stem: of the table's files.
     """
     seeds = {}
     for system in rows_of(systems):
@@ -31,13 +30,15 @@ def by_label(
     counts = _gold(seeds)
     if len(counts) < 2:
         return None
-    measure = "f1" if _all_have(seeds, "f1") else "recall"
+    has_f1 = _all_have(seeds, "f1") or _all_have(seeds, "guessed")
     labels = sorted(counts, key=lambda label: (-counts[label], label))
     lines = []
     for label in labels[:MOST]:
         line: dict[str, Any] = {"label": label, "gold": counts[label]}
         for name, types in seeds.items():
-            line[f"{OF}{name}"] = _mean(types, label, measure)
+            figures = [by_type.get(label, {}) for by_type in types]
+            score = _f1 if has_f1 else _recall
+            line[f"{OF}{name}"] = fmean(map(score, figures))
         lines.append(line)
     formats = [
         words("label", "label", link=""),
@@ -45,7 +46,8 @@ def by_label(
     ]
     for name in seeds:
         formats.append(number(name, f"{OF}{name}", ".1f", link=""))
-    title = f"{measure.replace('f1', 'F1')} of each label on test, mean over seeds"
+    measure = "F1" if has_f1 else "recall"
+    title = f"{measure} of each label on test, mean over seeds"
     if len(labels) > MOST:
         title += f"; {len(labels) - MOST} rarer labels left out"
     return make_table(stem, title, pd.DataFrame(lines), formats)
@@ -71,5 +73,13 @@ def _all_have(seeds: Mapping[str, Sequence[Figures]], measure: str) -> bool:
     return True
 
 
-def _mean(types: Sequence[Figures], label: str, measure: str) -> float:
-    return fmean(by_type.get(label, {}).get(measure, 0.0) for by_type in types)
+def _f1(figures: Mapping[str, float]) -> float:
+    """As counted, or from what was guessed of a label; 0 of a label without either."""
+    if "f1" in figures:
+        return figures["f1"]
+    both = figures.get("guessed", 0) + figures.get("gold", 0)
+    return 200 * figures.get("correct", 0) / both if both else 0.0
+
+
+def _recall(figures: Mapping[str, float]) -> float:
+    return figures.get("recall", 0.0)

@@ -23,7 +23,7 @@ from elmo_bench.reporting.names import (
 )
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.sweeps import LEDGER
 
 
@@ -66,7 +66,7 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
             paragraphs.append(why_dagger(group))
         if NOT_CHECKED in marks:
             paragraphs.append(UNCHECKED)
-        if suite not in choices("suite"):
+        if all(map(reads_own_data, set(group.task))):
             # Data of the user's own, of which the logs of the runs say this.
             notes = dict.fromkeys(chain(*frame[frame.suite == suite].notes))
             paragraphs.append("the data:\n" + "\n".join(f"- {note}" for note in notes))
@@ -77,13 +77,12 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
 
 def _advice(frame: Any, systems: Any) -> Iterator[str]:
     """Which system to use, for each data set of a suite."""
-    from elmo_bench.reporting.advice import advice
+    from elmo_bench.reporting.advice import advice, advice_pairs
     from elmo_bench.reporting.comparisons import compare
-    from elmo_bench.reporting.pairs import all_pairs
 
     several = systems.basis.nunique() > 1
     for _, group in systems.groupby("basis", sort=False):
-        comparisons = compare(frame, all_pairs(group, "run_label"))
+        comparisons = compare(frame, advice_pairs(group))
         title = f"{group.group_name.iloc[0]}: " if several else ""
         for sentence in advice(group, comparisons):
             yield f"{title}{sentence}"

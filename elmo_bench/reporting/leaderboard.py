@@ -10,7 +10,7 @@ import pandas as pd
 
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting.all_runs import RUNS, all_runs, spent
-from elmo_bench.reporting.answer import ANSWER, answer_pairs, answers
+from elmo_bench.reporting.answer import ANSWER, answer_pairs, answers, encoders_table
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.figures import Drawing, figures_of
 from elmo_bench.reporting.frame import shown, systems
@@ -40,8 +40,8 @@ from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
 
 RANKS = "ranks"  # the purpose of the tests of all pairs of encoders
-# Of table 1 of data of the user's own, in place of the paper's.
-ABOUT_OWN = f"Test scores of each encoder, and what it gains over {BASELINE}."
+# On a page of data of the user's own.
+ABOUT_OWN_ENCODERS = "What each encoder is, and the licence of its weights."
 SECTION = (
     "suite",
     "name",
@@ -109,14 +109,16 @@ def leaderboard(
     suites, sections = [], []
     for _, of_suite in every.groupby("suite", sort=False):
         chosen = _chosen(of_suite)
+        if _is_own_data(of_suite):
+            chosen[MAIN] = chosen[MAIN].iloc[:0]  # the answer takes its place
         comparisons = compare(runs, _pairs(of_suite, chosen), read=read)
         suites.append(_suite(of_suite, runs, chosen[MAIN], comparisons, costs))
         sections.extend(
             _sections(of_suite, runs, chosen, comparisons, suites[-1], read=read)
         )
     columns = (
-        *("name", "title", "headline", "picture", "table1", "others", "answers"),
-        *("encoders", "scores"),
+        *("name", "title", "headline", "picture", "table1", "others"),
+        *("is_own", "answers", "encoders", "scores"),
     )
     return Leaderboard(
         command,
@@ -203,11 +205,12 @@ def _suite(
         "picture": None,
         "table1": None,
         "others": None,
+        "is_own": _is_own_data(of_suite),
         "answers": [],
         "encoders": encoders(ranked, rank_table, costs, main),
         "scores": with_verdicts(ranked, primary),
     }
-    if _is_own_data(of_suite):
+    if row["is_own"]:
         row["title"] = f"Your data: {suite}"
         tests = comparisons[comparisons.purpose == ANSWER]
         row["answers"] = answers(of_suite, runs, tests)
@@ -242,8 +245,14 @@ def _sections(
     newest = candidates(of_suite, main)
     primary = comparisons[comparisons.purpose == MAIN]
     ranked, cards = compared(chosen[MAIN]), suite["encoders"]
-    overviews = [overview(ranked, primary, cards)] if len(cards) else []
-    sections = [_section("encoders", "Encoders", newest, overviews)]
+    if suite["is_own"]:
+        overviews, about_encoders = [encoders_table(of_suite)], ABOUT_OWN_ENCODERS
+    else:
+        overviews = [overview(ranked, primary, cards)] if len(cards) else []
+        about_encoders = ""
+    sections = [
+        _section("encoders", "Encoders", newest, overviews, about=about_encoders)
+    ]
     for name, selected in chosen.items():
         if len(selected):
             sections.append(_of_experiment(name, selected, of_suite, runs, comparisons))
@@ -301,14 +310,14 @@ def _of_experiment(
     experiment = Experiment.load(name)
     suite = of_suite.suite.iloc[0]
     tested = comparisons[comparisons.purpose == name]
-    is_swept = suite in choices("suite")
+    is_swept = suite in choices("suite") and not _is_own_data(of_suite)
     return _section(
         name,
         experiment.caption,
         candidates(of_suite, experiment),
         layout_of(experiment).tables(selected, tested, experiment),
         figures_of(selected[selected.checked], _checked(tested), experiment),
-        about=experiment.about if is_swept or name != MAIN else ABOUT_OWN,
+        about=experiment.about,
         command=f"elmo-bench sweep experiment={name} suite={suite}" if is_swept else "",
         spent=spent(runs[runs.hash.isin(selected.hash)]),
     )

@@ -9,6 +9,7 @@ from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.settings import QUICK
+from elmo_bench.spec.task_files import reads_own_data
 
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
@@ -31,11 +32,20 @@ QUICK_RUNS = (
     "Quick runs are compared with quick runs alone."
 )
 
+OWN_NOT_CONVERGED = (
+    f"{DAGGER} not converged: a seed had other epochs than the task has (leave out "
+    "task.training.epochs and task.training.least_steps), or learned nothing (0 on "
+    "dev, or one answer to everything after every epoch). Its gains have no verdict."
+)
+
 
 def why_dagger(systems: Any) -> str:
     """What the dagger says of the marked ones of these systems, a frame."""
-    amounts = set(systems[systems["mark"] == DAGGER].fraction)
-    return QUICK_RUNS if amounts == {f"{QUICK}=true"} else NOT_CONVERGED
+    marked = systems[systems["mark"] == DAGGER]
+    if set(marked.fraction) == {f"{QUICK}=true"}:
+        return QUICK_RUNS
+    is_own = all(reads_own_data(task) for task in set(marked.task))
+    return OWN_NOT_CONVERGED if is_own else NOT_CONVERGED
 
 
 def is_checked(task: str) -> bool:

@@ -143,7 +143,9 @@ def _content(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, 
     return {
         "board": board,
         "suites": suites,
-        "is_own": bool(suites) and all(suite["answers"] for suite in suites),
+        "is_own": bool(suites) and all(suite["is_own"] for suite in suites),
+        "has_own": any(suite["is_own"] for suite in suites),
+        "headings": _headings(board),
         "sections": {
             suite["name"]: _sections(board, suite["name"]) for suite in suites
         },
@@ -157,6 +159,12 @@ def _content(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, 
         "stems": {figure.stem for figure in board.figures},
         "older": superseded(board.runs),
     }
+
+
+def _headings(board: Leaderboard) -> set[str]:
+    """Of all columns; of `gain: elmo − glove` also the part before the colon."""
+    headings = {heading for table in board.tables for heading in table.columns}
+    return headings | {heading.partition(":")[0] for heading in headings}
 
 
 def _sections(board: Leaderboard, suite: str) -> list[dict[str, Any]]:

@@ -26,7 +26,8 @@ from elmo_bench.runner.train import (
     make_trainer,
 )
 from elmo_bench.spec.task_files import FLOOR
-from elmo_bench.training.callbacks import GpuMemory, RandomState, ShowProgress
+from elmo_bench.training.callbacks import GpuMemory, ShowProgress
+from elmo_bench.training.random_state import RandomState
 
 FOLDER = "refit"  # of its checkpoints, in the folder of the run
 

@@ -39,11 +39,12 @@ from elmo_bench.training.callbacks import (
     Ema,
     GpuMemory,
     History,
-    RandomState,
     ShowProgress,
 )
+from elmo_bench.training.loggers import start_anew
 from elmo_bench.training.module import DataModule, HeadTraining
 from elmo_bench.training.optimisers import construct
+from elmo_bench.training.random_state import RandomState
 
 
 @dataclass
@@ -89,6 +90,8 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     trained.trainer = trainer
     states = _resume(trained, work / "last.ckpt", prepared.title) or {}
     past = states.get(trained.history.state_key)
+    if not past:
+        start_anew(logs)
     if past and _is_over(past, states, patience, epochs):
         trained.history.load_state_dict(past)  # only the scores are missing
     else:

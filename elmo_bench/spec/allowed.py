@@ -1,11 +1,13 @@
 """Which options a user may set, and which `+key=value` may add."""
 
+from collections.abc import Mapping
+
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.conf_files import config_files, plain_yaml
-from elmo_bench.spec.options import METRIC
+from elmo_bench.spec.options import METRIC, dotted
 
 # Versions of code: a user does not choose them.
 VERSIONS = ("protocol", "task.version", "encoder.contextual.version")
@@ -32,9 +34,12 @@ def check_allowed(override: Override, defaults: DictConfig) -> None:
     """Raises UserError for an option that no user may set."""
     key = override.key_or_group
     option = override.input_line
-    if key in (*VERSIONS, "task.name", "task.head.name"):
+    value = override.value()
+    keys = dotted(value, f"{key}.") if isinstance(value, Mapping) else [key]
+    if set(keys) & {*VERSIONS, "task.name", "task.head.name", "head.name"}:
         raise UserError(
-            f"{option}: comes with the code or with task=. Remove the option."
+            f"{option}: comes with the code, with task= or with head=. "
+            "Remove the option."
         )
     if key in WHOLE and override.value() is None:
         raise UserError(f"{option}: every run reads its parts. Remove the option.")

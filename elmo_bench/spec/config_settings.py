@@ -26,6 +26,9 @@ from elmo_bench.spec.task_files import head_choice
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES
 
 # The options of a mix that some kinds alone read, by kind.
+# Options of an encoder's yaml that are not of the layers, whatever an option of the
+# layers is called.
+OF_ENCODER = ("name", "words", "vectors", "tune_lr", "draws", "with_first")
 MIX_OPTIONS = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}
 
 
@@ -190,7 +193,11 @@ def _encoder(plain: Mapping[str, Any]) -> dict[str, Any]:
         if last == "device" or value is None:
             continue
         # An option of `load` that the encoder's yaml repeats is called as there.
-        option = key if key in encoder else f"contextual.{key}"
+        # Another value is of an option of its own, such as the vectors of a kind.
+        is_repeated = key in encoder and (
+            key not in OF_ENCODER or encoder[key] == value
+        )
+        option = key if is_repeated else f"contextual.{key}"
         shown = redacted(value) if isinstance(value, str) else value
         settings[f"encoder.{option}"] = name_of(value) if last in FILES else shown
     tune = settings.get(TUNE)

@@ -102,7 +102,9 @@ def spelled(value: Any) -> str:
         return canonical(value)
     if _PLAIN.fullmatch(value) and not _NOT_TEXT.fullmatch(value):
         return value
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    # Hydra reads a backslash as one unless a quote follows.
+    doubled = re.sub(r"(\\+)(?='|$)", r"\1\1", value)
+    escaped = doubled.replace("'", "\\'")
     return f"'{escaped}'"
 
 

@@ -284,6 +284,10 @@ def computed_changes(spec: RunSpec) -> dict[str, str] | None:
         value = settings[key]
         if _differs(key, value, usual):
             changes[key] = spelled(value)
+    # An option of the encoder that is null is in no settings.
+    for key in usual.keys() - settings.keys() - _UNCHANGED - ABSENT.keys():
+        if key.startswith("encoder.contextual."):
+            changes[key] = "null"
     return dict(sorted(changes.items()))
 
 

@@ -6,7 +6,7 @@ Cells stay as they are written: no number, date or missing value is guessed.
 import codecs
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,9 @@ from elmo_bench.text.sizes import LARGEST, Sizes, check_names, lines_of
 
 Row = dict[str, Any]  # cell by column
 _SEPARATOR = re.compile(r"(?i)sep=([,;|\t])\s*")  # Excel's first line
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+# Without backtracking, for which the parts of a long cell would be kept.
+_QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
+MOST_BREAKS = 100  # in the names of the columns
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,13 @@ def form_of_csv(path: Path, ending: str) -> CsvForm:
     """The form of a file that `rows_of_csv` reads; `ending` is .csv or .tsv."""
     with reading(path, "a text file"), open_text(path) as file:
         raw = file.readline(LONGEST_LINE)
-    first = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
-    named = _SEPARATOR.fullmatch(first)
+    first = _first_row(_pieces(path))
+    named = _SEPARATOR.fullmatch(first[0])
+    ends = re.search(rb"\r\n?|\n", raw)
     return CsvForm(
-        separator=named[1] if named else _separator(first, ending),
+        separator=named[1] if named else separator_of(first, ending),
         mark=codecs.BOM_UTF8.decode() if raw.startswith(codecs.BOM_UTF8) else "",
-        end="\r\n" if raw.endswith(b"\r\n") else "\n",
+        end=ends[0].decode() if ends else "\n",
         named=named is not None,
     )
 
@@ -60,19 +63,20 @@ def rows_of_csv(path: Path, ending: str) -> list[Row]:
     Raises UserError, with the line where there is one.
     """
     lines = _pieces(path)
-    first = next(lines, "")
+    start = _first_row(lines)
+    first = start[0]
     if not first.strip():
         what = "It must have the names of the columns"
         raise UserError(f"{path}: the first line is empty. {what}.")
     named = _SEPARATOR.fullmatch(first)
-    separator = named[1] if named else _separator(first, ending)
+    separator = named[1] if named else separator_of(start, ending)
     if separator != "," and ending == ".csv":
         note(f"columns are separated by {separator!r}", path)
     quoting = csv.QUOTE_MINIMAL
     has_quotes = all(map(_QUOTED.fullmatch, first.rstrip("\r\n").split("\t")))
     if separator == "\t" and not has_quotes and _has_bare_quotes(path):
         quoting = csv.QUOTE_NONE
-    lines = chain(["\n" if named else first], lines)
+    lines = chain(["\n", *start[1:]] if named else start, lines)
     rows = _cells(path, lines, separator, quoting)
     _, header = next(rows, (1, []))
     names = [name.strip() for name in header]
@@ -90,9 +94,28 @@ def rows_of_csv(path: Path, ending: str) -> list[Row]:
     return every(rows, row)
 
 
-def _separator(first: str, ending: str) -> str:
-    """What separates the columns, by the first line."""
-    return "\t" if ending == ".tsv" else max(",;\t", key=first.count)
+def _first_row(pieces: Iterator[str]) -> list[str]:
+    """The lines of the first row: a cell in quotes may have breaks. With no end in
+    sight they are the first lines that were looked at.
+    """
+    row = [next(pieces, "")]
+    marks = row[0].count('"')
+    while marks % 2 and len(row) <= MOST_BREAKS:
+        piece = next(pieces, "")
+        if not piece:
+            break
+        row.append(piece)
+        marks += piece.count('"')
+    return row
+
+
+def separator_of(row: Sequence[str], ending: str) -> str:
+    """What separates the columns, by the first row without what is in quotes."""
+    if ending == ".tsv":
+        return "\t"
+    whole = "".join(row)
+    names = _QUOTED.sub("", whole if whole.count('"') % 2 == 0 else row[0])
+    return max(",;\t", key=names.count)
 
 
 def _pieces(path: Path) -> Iterator[str]:

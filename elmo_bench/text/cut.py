@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from elmo_bench.base.errors import UserError
@@ -77,9 +77,14 @@ def _mirrored(examples: Sequence[Any]) -> dict[Any, Any]:
     return {group: _root(first, group) for group in first}
 
 
-def _root(first: Mapping[Any, Any], group: Any) -> Any:
+def _root(first: dict[Any, Any], group: Any) -> Any:
+    """The first of the groups; the way to it gets shorter, for the next time."""
+    passed = []
     while first.get(group, group) != group:
+        passed.append(group)
         group = first[group]
+    for other in passed:
+        first[other] = group
     return group
 
 

@@ -32,7 +32,7 @@ def rows_of_json(path: Path, lines: Iterable[tuple[int, str]]) -> list[Row]:
     start = next(filled, None)
     if start is None:
         return []
-    is_lines = ".jsonl" in path.suffixes
+    is_lines = ".jsonl" in map(str.lower, path.suffixes)
     is_list = start[1].lstrip().startswith("[")
     if is_list or not (is_lines or _is_json(start[1])):
         return _of_text(path, _joined(chain([start], filled)))

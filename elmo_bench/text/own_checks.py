@@ -19,7 +19,7 @@ from elmo_bench.base.notes import note
 _PRINTED = re.compile(
     r"""\s*(array\()?\[(\s*['"].*['"]\s*|[-+\d.,\s]*+)\]\)?\s*""", re.DOTALL
 )
-_WHOLE_NUMBER = re.compile(r"\d+(\.0+)?")
+_WHOLE_NUMBER = re.compile(r"[-+]?\d+(\.0+)?")
 MOST_LABELS = 1000  # of a column
 SHOWN = 12  # labels of a note
 LOOKED_AT = 10_000  # rows, for lists in cells
@@ -120,10 +120,12 @@ def _alike(labels: Iterable[str]) -> list[list[str]]:
 
 
 def folded(label: str) -> str:
-    """A label in lower case, with single spaces, and `1` for `01` and `1.0`."""
+    """A label in lower case, with single spaces, and `1` for `01`, `+1` and `1.0`."""
     spelt = " ".join(unicodedata.normalize("NFKC", label).casefold().split())
     if _WHOLE_NUMBER.fullmatch(spelt):
-        return spelt.partition(".")[0].lstrip("0") or "0"
+        digits = spelt.lstrip("-+").partition(".")[0].lstrip("0")
+        sign = "-" if spelt.startswith("-") and digits else ""
+        return f"{sign}{digits or '0'}"
     return spelt
 
 

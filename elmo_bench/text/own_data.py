@@ -283,8 +283,9 @@ class OwnData:
         column = self.columns.get(part)
         if column is not None:
             return [column] if column in columns else []
+        named = set(self.columns.values())  # also of parts that come later
         usual = usual_columns(part, columns)
-        return [name for name in usual if name not in taken]
+        return [name for name in usual if name not in taken and name not in named]
 
     def no_column(self, part: str, columns: Sequence[str]) -> UserError:
         """The error for a part without a column."""

@@ -7,7 +7,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.text.sizes import LARGEST, check_names
+from elmo_bench.text.sizes import LARGEST, MOST_CELLS, check_names
 
 MOST_ROWS = 5_000_000
 # Bytes of a value in memory, at least, by its type in the file: INT32 has narrower
@@ -49,16 +49,22 @@ def _check_metadata(path: Path, metadata: Any) -> None:
     """
     rows = 0
     size = 0
+    cells = 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         rows += group.num_rows
         for place in range(metadata.num_columns):
             column = group.column(place)
+            cells += column.num_values
             width = WIDTHS.get(column.physical_type, 0)
             if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
                 width = metadata.schema.column(place).length
             size += max(column.num_values * width, column.total_uncompressed_size)
     _check_size(path, max(rows, metadata.num_rows), size)
+    if cells > MOST_CELLS:
+        raise UserError(
+            f"{path}: more than {MOST_CELLS:,} cells. Leave out columns or rows."
+        )
 
 
 def _check_unpacked(path: Path, file: Any) -> None:

@@ -102,6 +102,7 @@ def _by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
         others = [file for file in unnamed if words[file] & names]
         if free and others and "train" in chosen:
             chosen[free[0]] = others
+            unnamed = [file for file in unnamed if file not in others]
     for split, paths in chosen.items():
         kinds = {(path.parent, ending_of(path)) for path in paths}
         if len(kinds) > 1:

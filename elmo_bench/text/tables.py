@@ -14,7 +14,7 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import check_regular, reader
 from elmo_bench.base.sources import PACKED, TABLES
 from elmo_bench.text.columns import line_of
-from elmo_bench.text.csv_rows import CsvForm, form_of_csv, rows_of_csv
+from elmo_bench.text.csv_rows import CsvForm, form_of_csv, rows_of_csv, separator_of
 from elmo_bench.text.json_rows import rows_of_json
 from elmo_bench.text.parquet_rows import rows_of_parquet
 from elmo_bench.text.sizes import LARGEST, lines_of
@@ -88,7 +88,7 @@ def write_table(
         form = CsvForm("\t" if ending == ".tsv" else ",")
         if like is not None and ending_of(like) == ending:
             form = form_of_csv(like, ending)
-        text = _csv(rows, [*names], form)
+        text = _csv(rows, [*names], form, ending)
     else:
         lines = [json.dumps(row, ensure_ascii=False, default=str) for row in rows]
         text = "".join(f"{line}\n" for line in lines)
@@ -111,16 +111,17 @@ def _write_parquet(
     import pyarrow.parquet
 
     columns = {name: [row.get(name) for row in rows] for name in names}
-    try:
-        table = pyarrow.table(columns)
-    except pyarrow.ArrowException as error:
-        how = "Give a name that ends in .jsonl"
-        raise UserError(f"{path}: no Parquet table ({error}). {how}.") from None
     with atomic_write(path) as handle:
-        pyarrow.parquet.write_table(table, handle)
+        try:
+            pyarrow.parquet.write_table(pyarrow.table(columns), handle)
+        except (pyarrow.ArrowException, OverflowError) as error:
+            how = "Give a name that ends in .jsonl"
+            raise UserError(f"{path}: no Parquet table ({error}). {how}.") from None
 
 
-def _csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str], form: CsvForm) -> str:
+def _csv(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], form: CsvForm, ending: str
+) -> str:
     """The text of a CSV file."""
     text = io.StringIO()
     text.write(form.start)
@@ -134,7 +135,10 @@ def _csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str], form: CsvForm)
     # A header in quotes says that a tab-separated file has quoted cells (csv_rows.py),
     # which its lines alone do not show.
     has_breaks = any("\n" in cell or "\r" in cell for cell in chain(*table))
-    is_quoted = form.separator == "\t" and has_breaks
+    # In quotes, names with other separators do not hide the one of the file.
+    header = form.separator.join(names)
+    is_unclear = separator_of([header], ending) != form.separator and not form.named
+    is_quoted = is_unclear or (form.separator == "\t" and has_breaks)
     (quoted if is_quoted else plain).writerow(names)
     for cells in table:
         # Python quotes a CR only from version 3.13 on.
@@ -149,6 +153,6 @@ def _cell(cell: Any) -> str:
     # pandas writes NaN for a missing value.
     if cell is None or (isinstance(cell, float) and isnan(cell)):
         return ""
-    if isinstance(cell, str | int | float):
-        return str(cell)
-    return json.dumps(cell, default=str)
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, default=str)
+    return str(cell)

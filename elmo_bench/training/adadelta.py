@@ -34,6 +34,8 @@ class Adadelta(Optimizer):
     def __init__(
         self, parameters: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6
     ):
+        if lr < 0 or eps < 0 or not 0 <= rho <= 1:
+            raise ValueError("lr and eps are at least 0, rho is from 0 to 1")
         super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps})
 
     @torch.no_grad()

@@ -1,10 +1,8 @@
 """Callbacks of the training of a head.
 
-Random generators, history, progress, a moving average of weights, checkpoints, and the
-memory of a GPU.
+History, progress, a moving average of weights, checkpoints, and the memory of a GPU.
 """
 
-import random
 import re
 from contextlib import ExitStack
 from pathlib import Path
@@ -108,46 +106,6 @@ class AtomicCheckpoints(TorchCheckpointIO):
         write_checkpoint(Path(path), checkpoint)
 
 
-class RandomState(Callback):
-    """Keeps the state of the random generators in the checkpoint.
-
-    So a resumed run draws the same numbers. The state is taken at the end of each
-    epoch's training and restored at the first batch of the next epoch, in every run:
-    code that draws numbers in between (scoring, building loaders) then cannot make a
-    resumed run differ.
-    """
-
-    def __init__(self) -> None:
-        self.state: dict[str, Any] = {}
-
-    def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
-        version, internal, gauss = random.getstate()
-        self.state = {
-            "torch": torch.get_rng_state(),
-            "python": [version, list(internal), gauss],
-        }
-        if torch.cuda.is_available():
-            self.state["cuda"] = torch.cuda.get_rng_state_all()
-
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, module: Any, batch: Any, batch_idx: int
-    ) -> None:
-        if not self.state or batch_idx != 0:
-            return
-        version, internal, gauss = self.state["python"]
-        random.setstate((version, tuple(internal), gauss))
-        torch.set_rng_state(self.state["torch"])
-        # The process that was killed may have seen more GPUs; the first one trains.
-        states = self.state.get("cuda", [])[: torch.cuda.device_count()]
-        torch.cuda.set_rng_state_all(states)
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.state
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.state = state
-
-
 class History(Callback):
     """Curves and mix weights by epoch, the time of the run, and the kernels it used.
 
@@ -224,7 +182,9 @@ class History(Callback):
         module.log_dict(logged, batch_size=1)
 
     def add_fit(self, dev: float, *, steps: int, loss: float) -> None:
-        """Add an epoch of a head that is fitted without a learning rate."""
+        """Add an epoch of a head that is fitted without a learning rate. Its seconds
+        are without the scoring of dev.
+        """
         self.curves.pop("lr", None)
         seconds = self.training.read()[0] - sum(self.curves["seconds"])
         epoch = {"dev": dev, "train_loss": loss, "seconds": seconds, "steps": steps}

@@ -13,7 +13,7 @@ from typing import Any
 
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
-from elmo_bench.base.errors import redacted
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.refusals import make_folder
 from elmo_bench.training.optimisers import construct
 
@@ -47,8 +47,8 @@ def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger
     They are closed when the block ends, as failed if it raises.
 
     run: `work`, the run's folder; `title`; `config`, plain data; `group`, a name or
-    None; `tags`. Each logger gets the options that it has; with one alone, an option
-    that it lacks raises UserError.
+    None; `tags`. Of several, each logger gets the options that it has. With one alone,
+    an option that it lacks raises UserError.
     """
     names = str(options["name"]).split("+")
     run["config"] = json.loads(redacted(json.dumps(run["config"])))
@@ -58,6 +58,8 @@ def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger
         if len(names) > 1 and name in LOGGERS:
             parameters = inspect.signature(LOGGERS[name]).parameters
             chosen = {key: value for key, value in options.items() if key in parameters}
+        elif name in LOGGERS:
+            _check_options(name, options)
         chosen["name"] = name
         logger = construct("logger", LOGGERS, {**run, **chosen})
         if logger is not None:
@@ -74,6 +76,23 @@ def open_loggers(options: Mapping[str, Any], **run: Any) -> Iterator[list[Logger
                 logger.finalize("failed" if failed else "success")
 
 
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Raise UserError for an option that a logger lacks."""
+    parameters = inspect.signature(LOGGERS[name]).parameters
+    for option in options:
+        if option != "name" and option not in parameters:
+            raise UserError(f"logger.{option}: {name} has no such option. Remove it.")
+
+
+def start_anew(loggers: Sequence[Logger]) -> None:
+    """Forget what was logged of a training that is not resumed."""
+    for logger in loggers:
+        if isinstance(logger, CSVLogger):
+            writer = logger.experiment
+            Path(writer.metrics_file_path).unlink(missing_ok=True)
+            writer.metrics_keys = []
+
+
 def csv(*, work: Path, **_: Any) -> Logger:
     """`log/metrics.csv` in the run's folder; a resumed run goes on with it."""
     logger = CSVLogger(work, name="", version="log", flush_logs_every_n_steps=1)
@@ -82,7 +101,7 @@ def csv(*, work: Path, **_: Any) -> Logger:
     if file.is_file() and (work / "last.ckpt").exists():
         before = _finished_epochs(file.read_text(encoding="utf-8"))
     file.unlink(missing_ok=True)
-    writer = logger.experiment  # empties the folder
+    writer = logger.experiment
     if before:
         file.write_text(before, encoding="utf-8")
         writer.metrics_keys = before.splitlines()[0].split(",")

@@ -66,6 +66,10 @@ SCHEDULES = {
     "step": StepLR,
 }
 
+# Arguments of schedules.
+COUNTS = ("step_size", "T_max")
+NUMBERS = ("gamma", "factor", "patience", "cooldown", "eta_min", "min_lr", "eps")
+
 
 def build_schedule(
     options: Mapping[str, Any], optimiser: Optimizer
@@ -86,17 +90,27 @@ def build_schedule(
                     f"task.training.schedule.{key}: linear has no options. Remove it."
                 )
         return None
-    if name == "plateau":
-        fits = every == "epoch"
-    else:
-        fits = isinstance(every, int) and every >= 1
+    is_count = type(every) is int and every >= 1
+    fits = every == "epoch" if name == "plateau" else is_count
     if str(name) in SCHEDULES and not fits:
         raise UserError(
             f"task.training.schedule.every={every}: for plateau give epoch, "
             "else a whole number from 1"
         )
     arguments = {key: value for key, value in options.items() if key != "every"}
+    if str(name) in SCHEDULES:
+        _check_numbers(arguments)
     return construct("task.training.schedule", SCHEDULES, arguments, optimiser)
+
+
+def _check_numbers(arguments: Mapping[str, Any]) -> None:
+    """Raise UserError for an argument of a schedule that fails after hours."""
+    for key, value in arguments.items():
+        option = f"task.training.schedule.{key}={value}"
+        if key in COUNTS and (type(value) is not int or value < 1):
+            raise UserError(f"{option}: give a whole number from 1.")
+        if key in NUMBERS and type(value) not in (int, float):
+            raise UserError(f"{option}: give a number.")
 
 
 def construct(
@@ -128,7 +142,7 @@ def construct(
         )
     try:
         return constructors[name](*positional, **arguments)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
         raise UserError(
             f"{where}: {str(error).rstrip('.')}. Check its options for {name}."
         ) from error

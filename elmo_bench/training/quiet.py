@@ -14,6 +14,8 @@ _NOISE = (
     r".*LeafSpec.*is deprecated.*",
     # A resumed run.
     r".*Checkpoint directory .* exists and is not empty.*",
+    # Of a resumed run, and beside another logger: only metrics.csv is made anew.
+    r".*Experiment logs directory .* exists and is not empty.*",
     r".*number of training batches.*smaller than the logging interval.*",
     r".*`isinstance\(treespec.*",
     r".*Starting from v1\.9\.0, `tensorboardX`.*",

@@ -61,6 +61,15 @@ def test_an_error_that_was_told_otherwise_is_no_refusal_of_the_disk():
         assert refusal(error, "a file") is None
 
 
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null"), Path("/dev/stdout")):
+        if path.exists() and not path.is_file():
+            with pytest.raises(UserError, match="not a regular file"), atomic_write(path):
+                pass
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"] and (tmp_path / "pipe").is_fifo()
+
+
 @pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
 def test_a_file_that_is_read_is_not_written_under_another_name(tmp_path, link):
     (tmp_path / "data").write_text("mine")

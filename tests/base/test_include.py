@@ -9,6 +9,7 @@ import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
+from elmo_bench.base.include import code_of
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.frame import runs as frame_of
 from elmo_bench.reporting.remarks import remarks
@@ -134,3 +135,17 @@ def test_the_version_is_told(capsys, refused):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"elmo-bench {elmo_bench.__version__}\n"
     assert "unknown command 'rpeort' (did you mean 'report'?)" in refused("rpeort")
+
+
+def test_the_code_of_a_task_is_all_of_its_folder(tmp_path, forgotten):
+    printed_folder(tmp_path / "mine")
+    parts = tmp_path / "mine" / "tasks" / "mytask" / "parts"
+    parts.mkdir()
+    forgotten.append(tmp_path / "mine")
+    digests = []
+    for text in ("", "a = 1", "a = 2"):
+        (parts / "net.py").write_text(text)
+        digests.append(code_of("tasks", "mytask"))
+    (parts / ".ipynb_checkpoints").mkdir()
+    (parts / ".ipynb_checkpoints" / "net-checkpoint.py").write_text("a = 3")
+    assert len(set(digests)) == 3 and code_of("tasks", "mytask") == digests[-1]

@@ -156,6 +156,7 @@ def test_a_member_of_an_archive_and_a_suite_without_public_files(site, fetched, 
     ("arguments", "said"),
     [
         ([], "no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA."),
+        (["--root", ""], "no data folder. Give --root FOLDER, or set $ELMO_BENCH_DATA."),
         (["--root", "x", "--suite", "opne"], "--suite opne: unknown suite. Choose one of: "),
         (["--root", "x", "--task", "nre"], f"unknown task 'nre'. Choose one of: {', '.join(TASKS)}."),
     ],

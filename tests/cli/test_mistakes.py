@@ -210,6 +210,8 @@ MISSING = [  # a command; what it says of the file
     ("neighbours bank --in bank nope.txt", "nope.txt: no file matches."),
     ("neighbours bank --in bank README.md encoder.weights=./nope", "weights './nope': no such folder or file."),
     ("evaluate corpus=nope.txt weights=mini", "nope.txt: no file matches."),
+    ("evaluate corpus=README.md weights=mini tokenizer=[a]", "tokenizer=['a']: unknown. Choose spaces or treebank."),
+    ("pretrain corpus=README.md out=/", "out=/: give a folder below it."),
     ("evaluate corpus=README.md weights=./nope", "weights './nope': no such folder or file."),
     ("export ./nope out", "weights './nope': no such folder or file."),
     ("export nope/seed0.json out", "seed0.json: no such file"),

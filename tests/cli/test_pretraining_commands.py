@@ -116,12 +116,13 @@ def test_weights_without_a_softmax_get_one_first_and_evaluate_refuses_them(train
 def test_two_trainings_into_one_folder_are_refused(tmp_path, refused, command):
     """Each would overwrite the checkpoints of the other."""
     write(tmp_path)
-    with alone(OmegaConf.create({"out": str(tmp_path / "out")})):
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    with alone(OmegaConf.create({"out": str(tmp_path / "link")})):
         line = refused(*command.split(), f"corpus={tmp_path}/part-0.txt", f"out={tmp_path}/out")
     assert line.endswith(
         f"out={tmp_path}/out: another process trains there now. Wait for its end, or give another out=."
     )
-    assert {path.name for path in tmp_path.iterdir()} == {"part-0.txt", "part-1.txt", "heldout.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"part-0.txt", "part-1.txt", "heldout.txt", "link"}
 
 
 @pytest.mark.parametrize(

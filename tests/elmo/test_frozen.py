@@ -228,6 +228,10 @@ def test_an_encoder_of_any_precision_can_be_copied(precision, copied):
         pytest.skip(f"this CPU has no {precision}")
     encoder.precision = precision
     encoder._forget()
+    if precision != "tf32":
+        encoder.encode(SENTENCES)
+        kept = encoder.__getstate__()
+        assert kept["_after_markers"] is None and "network" not in kept
     other = copied(encoder)
     assert (other.precision, other.checksum, other.device) == (precision, encoder.checksum, encoder.device)
     if precision == "tf32":

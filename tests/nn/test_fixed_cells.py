@@ -134,6 +134,17 @@ def test_two_batches_before_a_backward_pass_do_not_share_a_cell(replayed, monkey
         assert all(map(torch.equal, found, both()))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_backward_pass_reads_stays_where_it_is(replayed, kind):
+    """Loops of all shapes share their memory, and other loops may be replayed between a forward and its backward."""
+    layer = layer_of(kind)
+    trained(layer)
+    cells = [fixed.cell for fixed in fixed_cells_of(layer, torch.device("cpu")).cells.values()]
+    before = [tensor.data_ptr() for cell in cells for tensor in (cell.blocks, cell.h, cell.c, cell.s)]
+    trained(layer)
+    assert before == [tensor.data_ptr() for cell in cells for tensor in (cell.blocks, cell.h, cell.c, cell.s)]
+
+
 def test_of_more_shapes_some_run_step_by_step(replayed, monkeypatch):
     monkeypatch.setattr(fixed_cells, "MOST_SHAPES", 2)
     layer = layer_of("highway")

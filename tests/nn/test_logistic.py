@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.nn.logistic import LogisticLayer
 from elmo_bench.nn.tfidf import TfIdf, character_counter, terms_of, token_counter
 
@@ -32,6 +33,16 @@ def test_vectors_are_those_of_scikit_learn(counter, usual, limits):
     found = ours([tuple(text.split()) for text in NEW]).toarray()
     assert np.allclose(found, theirs.transform(NEW).toarray(), atol=1e-6)
     assert found.any()
+
+
+@pytest.mark.parametrize(
+    "count", [lambda: character_counter([5, 2]), lambda: character_counter([0, 2]), lambda: character_counter([3]),
+              lambda: token_counter(0), lambda: token_counter(1.5),
+              lambda: terms_of([("a",)], token_counter(1, min_df=-1))]
+)  # fmt: skip
+def test_lengths_that_count_nothing_are_refused(count):
+    with pytest.raises(UserError, match="the floor"):
+        count()
 
 
 def items(classes):

@@ -16,6 +16,7 @@ from elmo_bench.pretraining.encode import (
     Corpus,
     Encoded,
     encode,
+    encode_heldout,
     encode_once,
     shard_files,
 )
@@ -220,3 +221,20 @@ def test_every_pass_and_every_seed_has_an_order_of_its_own(corpus):
 
 def test_words_that_are_as_frequent_are_taken_by_their_spelling():
     assert [*TargetVocabulary.of(Counter({"b": 1, "c": 1, "a": 1}), 2)][3:] == ["a", "b"]
+
+
+def test_held_out_sentences_with_words_that_are_read_alike_are_counted(tmp_path):
+    """Of a word 48 bytes count, and of several with one beginning any may be in the held-out text."""
+    beginning = "http://example.org/" + "x" * 40
+    lines = [f"see {beginning}{number} now" for number in range(3)]
+    (tmp_path / "train.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "dev.txt").write_text("\n".join([*lines, "not there", ""]) + "\n", encoding="utf-8")
+    corpus = Corpus((tmp_path / "train.txt",))
+    heldout = encode_heldout(Corpus((tmp_path / "dev.txt",)), encode(corpus, 10), corpus)
+    assert (heldout.repeated, heldout.sentences) == (3, 4)
+    assert [file.name for file in heldout.files] == ["dev.txt"]
+
+
+def test_no_file_at_all_is_one_line():
+    with pytest.raises(UserError, match=r"^corpus=\[\]: no file\. Give a file or a pattern\.$"):
+        shard_files([])

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from elmo_bench.reporting.advice import advice
+from elmo_bench.reporting.advice import advice, advice_pairs
+from elmo_bench.reporting.names import DAGGER
+from elmo_bench.reporting.significance import Difference, Variance
 
 NAN = float("nan")
 SYSTEMS = {  # dev, minutes, MiB, ms
@@ -22,15 +24,18 @@ def systems(*names, quick=False):
     for name in names:
         dev, minutes, size, speed = SYSTEMS[name]
         row = {"hash": name, "task": "classification", "encoder": name, "run_label": name, "dev_mean": dev}
-        row |= {"work_minutes": minutes, "ship_mib": size, "text_ms": speed, "n": 3}
+        row |= {"work_minutes": minutes, "ship_mib": size, "text_ms": speed, "n": 3, "mark": ""}
         rows.append(row | {"spec": SimpleNamespace(settings=settings)})
     return pd.DataFrame(rows)
 
 
-def lines_of_tests(*lines):
-    """Each line: ours, theirs, gain, low, high, verdict."""
+def lines_of_tests(*lines, seeds=0.5):
+    """Each line: ours, theirs, gain, low, high, verdict. seeds: the variance of each system over them; of items 1."""
     table = pd.DataFrame(lines, columns=["ours", "theirs", "gain", "family_low", "family_high", "verdict"])
-    table["untested"] = ["" if verdict else "a single seed" for verdict in table.verdict]
+    table["conclusion"] = [verdict or "not tested" for verdict in table.verdict]
+    table["family_detectable"] = 3.4
+    part = Variance(seeds, 2)
+    table["difference"] = [Difference(gain, (part, part), Variance(1.0, 99)) for gain in table.gain]
     return table
 
 
@@ -49,21 +54,39 @@ NOT_SHOWN = ("minilm", "tfidf", 1.8, -0.5, 4.1, "tie")
         (["minilm", "tfidf"], [BEHIND_FLOOR],
          "Use tfidf: minilm is best on dev, but worse than this floor (−3.0 points on test, −5.0 to −1.0)."),
         (["minilm", "tfidf"], [NOT_SHOWN],
-         "Use tfidf, or more test items: minilm is best on dev, but not shown to be better than this floor "
-         "(+1.8 points on test, −0.5 to +4.1)."),
+         "Use tfidf until more data show a gain: minilm is best on dev, but not shown to be better than this floor "
+         "(+1.8 points on test, −0.5 to +4.1). "
+         "A true gain of 3.4 points would be missed one time in five: more test items would help most."),
+        (["minilm", "elmo", "tfidf"], [NOT_SHOWN, ("elmo", "tfidf", 2.0, 1.0, 3.0, "ahead")],
+         "Use elmo: of the systems that are better than the floor tfidf (+2.0 points on test, +1.0 to +3.0) it is best "
+         "on dev. minilm is best on dev, but not shown to be better than this floor (+1.8 points on test, "
+         "−0.5 to +4.1)."),
+        (["minilm", "elmo", "tfidf"], [BEHIND_FLOOR, ("elmo", "tfidf", 0.2, -1.0, 1.4, "tie")],
+         "Use tfidf: minilm is best on dev, but worse than this floor (−3.0 points on test, −5.0 to −1.0)."),
+        (["minilm", "tfidf"], [("minilm", "tfidf", 3.1, -0.2, 6.4, "ahead")],
+         "Use minilm. It is best on dev and better than the floor tfidf (+3.1 points on test, −0.2 to +6.4; shown by "
+         "Holm's procedure, which has no intervals)."),
         (["glove", "tfidf", "elmo", "minilm"],
          [OVER_FLOOR, ("elmo", "minilm", -0.2, -1, 0.6, "tie"), ("glove", "minilm", -8, -9, -7, "behind")],
          "Use minilm. It is best on dev and better than the floor tfidf (+3.1 points on test, +1.2 to +5.0). "
          "Not shown to be worse than minilm (5.9 minutes a run, 90 MiB to ship, 9 ms a text): "
-         "elmo (23.6 minutes a run, 40 MiB to ship, 8 ms a text)."),
+         "elmo (−0.2 points on test; 23.6 minutes a run, 40 MiB to ship, 8 ms a text)."),
         (["glove", "elmo", "minilm"],
          [("elmo", "minilm", -0.2, -1, 0.6, "tie"), ("glove", "minilm", -1.0, -3, 1, "tie")],
-         "Use minilm, which is best on dev. Not shown to be worse than minilm (5.9 minutes a run, 90 MiB to ship, "
-         "9 ms a text): elmo (23.6 minutes a run, 40 MiB to ship, 8 ms a text); glove (4.0 minutes a run)."),
+         "Use minilm, which is best on dev. It was not compared with the floor: add encoder=tfidf. "
+         "Not shown to be worse than minilm (5.9 minutes a run, 90 MiB to ship, 9 ms a text): "
+         "elmo (−0.2 points on test; 23.6 minutes a run, 40 MiB to ship, 8 ms a text), "
+         "glove (−1.0 points on test; 4.0 minutes a run)."),
+        (["tfidf", "glove"], [("glove", "tfidf", 3, 1, 5, "ahead")],
+         "Use tfidf, which is best on dev. glove is shown to be better than tfidf (+3.0 points on test, +1.0 to +5.0): "
+         "dev and test disagree, so look at both before you choose. "
+         "It takes 4.0 minutes a run, and tfidf 0.1 minutes a run."),
         (["tfidf", "glove"], [("glove", "tfidf", -1, -3, 1, "tie")], "Use tfidf, which is best on dev."),
-        (["elmo", "glove"], [("elmo", "glove", 8, 7, 9, "ahead")], "Use elmo, which is best on dev."),
+        (["elmo", "glove"], [("elmo", "glove", 8, 7, 9, "ahead")],
+         "Use elmo, which is best on dev. It was not compared with the floor: add encoder=tfidf."),
         (["elmo", "glove"], [("elmo", "glove", -5, -8, -2, "behind")],
-         "Use elmo, which is best on dev. glove is shown to be better than elmo (+5.0 points on test, "
+         "Use elmo, which is best on dev. It was not compared with the floor: add encoder=tfidf. "
+         "glove is shown to be better than elmo (+5.0 points on test, "
          "+2.0 to +8.0): "
          "dev and test disagree, so look at both before you choose. "
          "It takes 4.0 minutes a run, and elmo 23.6 minutes a run, 40 MiB to ship, 8 ms a text."),
@@ -78,20 +101,43 @@ def test_of_equal_ones_on_dev_the_quickest_is_named_whatever_their_order():
         table = systems(*names)
         table["dev_mean"] = 90.0
         [said] = advice(table, lines_of_tests(("elmo", "glove", 1, -2, 3, "tie")))
-        assert said.startswith("Use glove, which is best on dev. Not shown to be worse than glove (")
+        assert said.startswith("Use glove, which is best on dev.") and "Not shown to be worse than glove (" in said
 
 
-def test_without_a_test_there_is_no_advice_but_more_seeds():
+def test_without_a_test_it_is_said_why():
     lines = lines_of_tests(("elmo", "glove", 8, 7, 9, ""), ("elmo", "tfidf", 8, 7, 9, ""))
     table = systems("elmo", "glove", "tfidf")
-    assert advice(table, lines) == []  # they are not converged
+    assert advice(table, lines) == []  # for a reason that a line above says, such as a damaged file
+    table["mark"] = DAGGER
+    assert advice(table, lines) == [
+        "elmo is best on dev, and nothing is tested. Not tested, since not converged (†): elmo, glove."
+    ]
     assert advice(systems("elmo"), lines) == []
     table.loc[table.encoder != "glove", "n"] = 1  # of the floor one is all; an interrupted sweep
-    assert advice(table, lines) == ["elmo is best on dev, and not tested: a single seed of elmo is done. Add seed=1,2."]
+    assert advice(table, lines) == [
+        "elmo is best on dev, and nothing is tested. A single seed is not tested (elmo): add seed=1,2. "
+        "Not tested, since not converged (†): glove."
+    ]
     table["n"] = 1
     assert advice(table, lines) == [
-        "elmo is best on dev, and not tested: a single seed of elmo and glove is done. Add seed=1,2."
+        "elmo is best on dev, and nothing is tested. A single seed is not tested (elmo, glove): add seed=1,2."
     ]
+
+
+def test_the_best_on_dev_and_the_floor_are_tested_with_every_other_one():
+    for names in (["glove", "tfidf", "elmo", "minilm"], ["tfidf", "minilm"], ["elmo", "glove"], ["elmo"]):
+        pairs = [frozenset(pair) for pair in advice_pairs(systems(*names)).to_numpy().tolist()]
+        best = max(names, key=lambda name: SYSTEMS[name][0])
+        wanted = {frozenset([best, name]) for name in names if name != best}
+        if "tfidf" in names:
+            wanted |= {frozenset(["tfidf", name]) for name in names if name != "tfidf"}
+        assert set(pairs) == wanted and len(pairs) == len(wanted)
+
+
+@pytest.mark.parametrize(("seeds", "what"), [(0.1, "test items"), (5.0, "seeds")])
+def test_what_would_help_is_what_the_error_comes_from(seeds, what):
+    [said] = advice(systems("minilm", "tfidf"), lines_of_tests(NOT_SHOWN, seeds=seeds))
+    assert said.endswith(f": more {what} would help most.")
 
 
 def test_quick_runs_name_the_best_on_dev_and_say_that_this_is_no_answer():

@@ -82,6 +82,18 @@ def test_runs_selected_by_two_scores_have_a_best_each(tmp_path):
     ]
 
 
+def test_two_columns_of_labels_have_a_best_each(tmp_path):
+    made = []
+    for label, lift in (("tone", 0.0), ("topic", 0.3)):
+        for encoder in ("tfidf", "elmo"):
+            more = {"data": label, "settings": {"data.label": label}}
+            made.append(add(tmp_path, "classification", encoder, 0, suite="a", lift=lift, **more))
+    use = [(words[1], about) for words, about in after_sweep(made, tmp_path) if words[0] == "predict"]
+    for name, of_label in (("tone", made[:2]), ("topic", made[2:])):
+        record = str(RunPaths.of(tmp_path, best_on_dev(of_label)).record)
+        assert (record, f"the best on dev (data.label={name}), in use") in use
+
+
 @pytest.mark.parametrize("tasks", [["classification", "ner"], ["classification"]])
 def test_two_data_sets_have_no_best(tmp_path, tasks):
     records = [add(tmp_path, "classification", "glove", 0, suite="a")]

@@ -280,9 +280,9 @@ def test_the_answer_depends_on_a_floor_that_is_not_named(tmp_path, capsys):
     add(tmp_path, "classification", "tfidf", 0, suite="mine", lift=0.5, data="other")
     named = compare(tmp_path, capsys, "elmo", "glove", "tfidf")[1]
     code, said, _ = compare(tmp_path, capsys, "elmo", "glove")
-    answer = "Use tfidf, or more test items: elmo is best on dev, but not shown to be better than this floor ("
+    answer = "Use tfidf until more data show a gain: elmo is best on dev, but not shown to be better than this floor ("
     assert code == 0 and "| tfidf" not in said
-    note = "The table is adjusted for the tests that it has, an answer below for all pairs"
+    note = "The table is adjusted for the tests that it has, an answer below for its own:"
     assert note in said and note not in named
     assert said.splitlines()[-1].startswith(answer) and named.splitlines()[-1].startswith(answer)
 

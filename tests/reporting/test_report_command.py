@@ -132,9 +132,9 @@ def test_a_page_of_own_data_says_nothing_of_the_suite_open(run, tmp_path):
     text = run()
     assert "Scores and costs, best on dev first" in text and "gain over tfidf" in text
     assert "Table 1, suite reviews" not in text
-    assert "Test scores of each encoder, and what it gains over glove." in text
+    assert "What each encoder is, and the licence of its weights." in text and "primary" not in text
     add(tmp_path / "runs", "classification", "tfidf", 0, suite="alone")
-    assert "Table 1, suite alone" not in run() and "Test scores, suite alone" in run()
+    assert "\n## Your data: alone\n" in run()
     open_alone = ("passes over it", "smaller than the paper's", "GloVe 6B", "six tasks")
     assert not [words for words in open_alone if words in text]
     add(tmp_path / "runs", "ner", "glove", 0)

@@ -4,16 +4,20 @@ import copy
 import json
 import re
 import shlex
+from dataclasses import replace
 from functools import cache
 
 import pytest
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
+from elmo_bench.spec.config_settings import _encoder
 from elmo_bench.spec.describe import command_of, label_of
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.options import spelled
+from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
 from elmo_bench.spec.settings import check_run
 from tests.runs import first_ones
 from tests.spec.test_config import FIXED
@@ -262,3 +266,27 @@ def test_a_setting_that_has_a_value_and_parts_is_one_line(keys):
         made = RunSpec("open", "ner", "none", "cpu", dict.fromkeys(order, "x"))
         with pytest.raises(UserError, match="is a part of another, or has parts"):
             made.part("task")
+
+
+def test_an_option_of_an_encoder_that_is_null_is_a_change():
+    usual = spec("task=ner", "encoder=elmo")
+    key = "encoder.contextual.stateful"
+    without = replace(usual, settings={name: value for name, value in usual.settings.items() if name != key})
+    assert computed_changes(without) == {key: "null"}
+    assert computed_changes(usual) == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["a\\b", "a\\", "\\", "\\\\", "it's", "a\\'b", "a\\\\'", "'", "''", "\\'\\", "two words", "C:\\new data\\x.csv"],
+)
+def test_a_spelled_text_is_read_as_it_was(value):
+    [override] = OverridesParser.create().parse_overrides([f"key={spelled(value)}"])
+    assert override.value() == value
+
+
+def test_an_option_of_layers_that_is_called_as_one_of_the_encoder_has_a_name_of_its_own():
+    plain = OmegaConf.to_container(compose("config", ["task=ner", "encoder=elmo"]), resolve=True)
+    plain["encoder"]["contextual"]["vectors"] = "mine.vec"
+    settings = _encoder(plain)
+    assert settings["encoder.contextual.vectors"] == "mine.vec" and settings["encoder.vectors"] != "mine.vec"

@@ -100,8 +100,8 @@ def test_labels_are_listed_with_their_share_of_test_and_those_that_may_be_one(tm
 
 
 def test_labels_that_are_numbers_are_folded_to_one_form():
-    forms = ["0", "000", "00.0", "007", "7.00", "1.50", "1.", ".0", "-01", "0x", "1.0.0"]
-    assert list(map(folded, forms)) == ["0", "0", "0", "7", "7", "1.50", "1.", ".0", "-01", "0x", "1.0.0"]
+    forms = ["0", "000", "00.0", "007", "7.00", "1.50", "1.", ".0", "-01", "+1.0", "-0", "0x", "1.0.0", "--1"]
+    assert list(map(folded, forms)) == ["0", "0", "0", "7", "7", "1.50", "1.", ".0", "-1", "1", "0", *forms[-3:]]
 
 
 @pytest.mark.timeout(10)  # took minutes

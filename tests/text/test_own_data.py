@@ -184,6 +184,7 @@ def test_a_large_file_a_missing_one_and_a_folder_for_a_file_are_refused(tmp_path
         ("Sentence,Sentiment", {}, "text=Sentence, label=Sentiment"),
         ("text,class,sentence,label", {}, "text=text (not sentence), label=label (not class)"),
         ("text,label,a/b,c", {"text": "a/b", "label": "c"}, "text=a/b, label=c"),
+        ("document,sentence", {"label": "sentence"}, "text=document, label=sentence"),
     ],
 )
 def test_columns_are_guessed_or_given_and_noted(tmp_path, header, options, said):

@@ -120,6 +120,7 @@ FOLDERS = [  # files, {split: files}, unused
     (("train.csv", "validate.csv"), {"train": "train.csv", "dev": "validate.csv"}, ()),
     (("train.csv", "holdout.csv"), {"train": "train.csv", "test": "holdout.csv"}, ()),
     (("train.csv", "held-out.csv"), {"train": "train.csv", "test": "held-out.csv"}, ()),
+    (("train.csv", "held_out_eval.csv"), {"train": "train.csv", "dev": "held_out_eval.csv"}, ()),
     (("train.csv", "unseen.csv", "val.csv"), {"train": "train.csv", "dev": "val.csv", "test": "unseen.csv"}, ()),
     (("traindata.csv", "testdata.csv"), {"train": "traindata.csv", "test": "testdata.csv"}, ()),
     (("trainData.csv", "devset.csv"), {"train": "trainData.csv", "dev": "devset.csv"}, ()),

@@ -1,7 +1,9 @@
 """Callbacks: the moving average of the weights, step by step, and a run's history; both over a kill."""
 
+import random
 import re
 
+import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -10,9 +12,10 @@ from torch.utils.data import DataLoader
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock
 from elmo_bench.training import callbacks
-from elmo_bench.training.callbacks import Checkpoints, Ema, GpuMemory, History, RandomState
+from elmo_bench.training.callbacks import Checkpoints, Ema, GpuMemory, History
 from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.quiet import quiet
+from elmo_bench.training.random_state import RandomState
 from tests.training.trainings import Mix, batches, fit, head_training, last
 
 STEPS, EPOCHS = 5, 3
@@ -127,6 +130,17 @@ def test_a_resumed_run_goes_on_with_its_curves(tmp_path):
     for name in ("whole", "training"):
         [wall, cpu], [wall_before, cpu_before] = getattr(after, name).read(), kept["clocks"][name]
         assert wall > wall_before > 0 and cpu > cpu_before > 0
+
+
+def test_every_generator_goes_on_where_it_was(tmp_path):
+    states = RandomState()
+    states.on_train_epoch_end(None, None)
+    torch.save(states.state_dict(), tmp_path / "state")
+    drawn = [(random.random(), np.random.normal(), float(torch.rand(1))) for _ in range(3)]
+    resumed = RandomState()
+    resumed.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
+    resumed.on_train_batch_start(None, None, None, 0)
+    assert [(random.random(), np.random.normal(), float(torch.rand(1))) for _ in range(3)] == drawn
 
 
 @pytest.mark.parametrize("seen", [0, 1, 3])

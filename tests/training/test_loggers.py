@@ -1,5 +1,6 @@
 """What loggers write: no secret of the command line, and for wandb nothing of the machine."""
 
+import csv
 import os
 import re
 import runpy
@@ -11,6 +12,8 @@ from contextlib import suppress
 
 import pytest
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.training.loggers import open_loggers, start_anew
 from tests.runs import ROOT
 
 SECRET = "hunter2-planted"
@@ -81,3 +84,27 @@ def test_no_secret_of_the_command_line_is_in_any_file_and_wandb_has_options_and_
         assert part.encode() not in content, part
     for part in ("example.org/v.txt", "a run", "loss", "0.5", "open"):
         assert part.encode() in content, part
+
+
+def test_a_training_that_starts_anew_logs_anew_and_one_that_goes_on_goes_on(tmp_path):
+    file = tmp_path / "log" / "metrics.csv"
+    run = {"work": tmp_path, "title": "", "config": {}, "group": None, "tags": ()}
+    for resumed, losses in ((False, [1.0, 2.0]), (True, [1.0, 2.0, 3.0]), (False, [3.0])):
+        with open_loggers({"name": "csv"}, **run) as loggers:
+            if not resumed:
+                start_anew(loggers)
+            [logger] = loggers
+            for step in range(1 if len(losses) == 3 or losses == [3.0] else 2):
+                logger.log_metrics({"loss": losses[-1] if len(losses) != 2 else losses[step]}, step)
+                logger.save()
+        (tmp_path / "last.ckpt").touch()
+        with file.open(encoding="utf-8") as rows:
+            assert [float(row["loss"]) for row in csv.DictReader(rows)] == losses
+
+
+@pytest.mark.parametrize("name", ["csv", "none", "tensorboard", "wandb"])
+def test_an_option_that_a_logger_lacks_is_refused(tmp_path, name):
+    options = {"name": name, "colour": "red", **({"project": "p"} if name == "wandb" else {})}
+    logging = open_loggers(options, work=tmp_path, title="", config={}, group=None, tags=())
+    with pytest.raises(UserError, match=f"^logger.colour: {name} has no such option. Remove it.$"), logging:
+        pass

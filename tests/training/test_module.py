@@ -8,7 +8,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import Clock
-from elmo_bench.training.callbacks import Checkpoints, History, RandomState, ShowProgress
+from elmo_bench.training.callbacks import Checkpoints, History, ShowProgress
+from elmo_bench.training.random_state import RandomState
 from tests.training.trainings import batches, fit, head_training
 
 

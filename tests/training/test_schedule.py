@@ -2,9 +2,11 @@
 
 import pytest
 import pytorch_lightning as pl
+import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import compose
+from elmo_bench.training.optimisers import OPTIMISERS, construct
 from elmo_bench.training.quiet import quiet
 from tests.training.trainings import Metric, batches, fit, head_training, last
 
@@ -86,8 +88,27 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
         ({"name": ["line"]}, r".name=\['line'\]: unknown name."),
         ({"name": "linear", "every": 5}, ".every: linear has no options. Remove it."),
         ({"name": "step", "every": 5, "gama": 0.9}, ": .*gama.* Check its options for step."),
+        ({"name": "step", "every": 5, "step_size": 0}, ".step_size=0: give a whole number from 1."),
+        ({"name": "cosine", "every": 5, "T_max": 1.5}, ".T_max=1.5: give a whole number from 1."),
+        ({"name": "exponential", "every": 5, "gamma": "x"}, ".gamma=x: give a number."),
+        ({"name": "plateau", "every": "epoch", "patience": "x"}, ".patience=x: give a number."),
+        ({"name": "exponential", "every": True, "gamma": 0.5}, ".every=True: for plateau give epoch, else"),
     ],
 )
 def test_a_schedule_that_does_not_fit_is_one_line(options, message):
     with pytest.raises(UserError, match=rf"^task\.training\.schedule\.?{message}"):
         head_training(options).configure_optimizers()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": "adam", "foreach": True},
+        {"name": "adamw", "betas": [0.9]},
+        {"name": "adadelta", "rho": 2},
+        {"name": "adadelta", "eps": "x"},
+    ],
+)
+def test_an_optimiser_that_does_not_fit_is_one_line(options):
+    with pytest.raises(UserError, match=rf"^optimizer: .* Check its options for {options['name']}\.$"):
+        construct("optimizer", OPTIMISERS, options, [torch.nn.Parameter(torch.zeros(2))])
