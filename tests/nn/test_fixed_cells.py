@@ -176,3 +176,28 @@ def test_replayed_on_a_gpu_it_has_the_numbers_of_the_cpu(monkeypatch, kind):
         for found, wanted in zip(trained(layer, "cuda"), expected, strict=True):
             torch.testing.assert_close(found.cpu(), wanted, atol=1e-5, rtol=1e-4)
     assert fixed_cells_of(layer, torch.device("cuda", 0)).graphs.graphs
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_a_gpu_two_shapes_before_a_backward_pass_have_the_numbers_of_the_cpu(monkeypatch, kind):
+    """As in coreference. All loops of a layer share their memory, so one may overwrite what another left there."""
+    monkeypatch.setattr(highway_lstm, "loops", lambda *_: None)
+    layer = layer_of(kind)
+    if kind == "coupled":
+        layer.dropout = 0.0
+
+    def both(device, order):
+        inputs = [batch(lengths, 0, device) for lengths in order]
+        given = [outputs(layer, x, mask, 0, dropout=False) for x, mask in inputs]
+        total = sum(y.square().sum() for y in given)
+        return torch.autograd.grad(total, [*(x for x, _ in inputs), *layer.parameters()])
+
+    orders = [[(5, 1, 3), (20, 7, 1)], [(20, 7, 1), (5, 1, 3)]]
+    expected = [both("cpu", order) for order in orders]
+    layer.to("cuda")
+    trained(layer, "cuda")  # some backward loops are captured before other forward ones
+    for _ in range(4):
+        for order, wanted in zip(orders, expected, strict=True):
+            for found, right in zip(both("cuda", order), wanted, strict=True):
+                torch.testing.assert_close(found.cpu(), right, atol=1e-5, rtol=1e-4)
