@@ -114,7 +114,7 @@ def code_of(package: str, name: str) -> str:
         files = _code_files(folder / package, name)
         if files:
             home = folder / package
-            if (home / name).is_dir():
+            if files[0].is_relative_to(home / name):
                 home /= name
             names = [file.relative_to(home).as_posix() for file in files]
             digests = map(sha256_of, files)

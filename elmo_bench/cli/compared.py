@@ -132,7 +132,8 @@ def answers(chosen: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
         title = f"{group.task_name.iloc[0]}: " if has_several else ""
         for sentence in advice(candidates, tests):
             sentences.append(f"{title}{sentence}")
-        if len(floor) or has_several:
+        is_of_all_pairs = len(tests) == len(candidates) * (len(candidates) - 1) // 2
+        if len(floor) or has_several or not is_of_all_pairs:
             adjusted_apart = True
     if sentences and adjusted_apart:
         return [ADJUSTED_APART, *sentences]

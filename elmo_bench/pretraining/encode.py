@@ -240,7 +240,6 @@ def _repeated(heldout: Encoded, text: Encoded) -> int:
     spellings = [word.tobytes() for word in text.characters]
     numbers = {spelling: number for number, spelling in enumerate(spellings)}
     trained = np.array([numbers[spelling] for spelling in spellings], np.int32)
-    trained_tokens = trained[text.tokens]
     numbers_there = [numbers.get(word.tobytes(), OTHER) for word in heldout.characters]
     tokens = np.array(numbers_there, np.int32)[heldout.tokens]
     parts = np.split(tokens, heldout.starts[1:-1])
@@ -248,7 +247,7 @@ def _repeated(heldout: Encoded, text: Encoded) -> int:
     distinct = set(sentences)
     seen = set()
     for start, end in pairwise(text.starts.tolist()):
-        sentence = trained_tokens[start:end].tobytes()
+        sentence = trained[text.tokens[start:end]].tobytes()
         if sentence in distinct:
             seen.add(sentence)
     return sum(sentence in seen for sentence in sentences)

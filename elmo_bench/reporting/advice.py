@@ -7,15 +7,18 @@ that hold together, so that none of a tie lies above zero.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
 import pandas as pd
 
+from elmo_bench.reporting.families import ALPHA
 from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.names import DAGGER, short
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.rows import rows_of
+from elmo_bench.reporting.significance import Variance
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
 
@@ -37,12 +40,19 @@ def advice_pairs(systems: pd.DataFrame) -> pd.DataFrame:
     if len(systems) < 2:
         return pairs_of([])
     hashes = list(best_first(systems).hash)
-    is_floor = systems.encoder == floor_of(systems.task.iloc[0])
+    floor = floor_in(systems)
     best, others = hashes[0], hashes[1:]
     pairs = [(best, other) for other in others]
-    for floor in systems[is_floor].hash:
-        pairs += [(other, floor) for other in others if other != floor != best]
+    if floor is not None and floor != best:
+        pairs += [(other, floor) for other in others if other != floor]
     return pairs_of(pairs)
+
+
+def floor_in(systems: pd.DataFrame) -> str | None:
+    """The hash of the floor of one data set: of several the best on dev."""
+    is_floor = systems.encoder == floor_of(systems.task.iloc[0])
+    floors = best_first(systems[is_floor]).hash
+    return floors.iloc[0] if len(floors) else None
 
 
 def both_ways(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -78,10 +88,10 @@ def advice(systems: pd.DataFrame, comparisons: pd.DataFrame) -> list[str]:
     floor = floor_of(best.task)
     floors = [system for system in (best, *others) if system.encoder == floor]
     untested = _untested(best, others, tests, floor)
-    if not tests:
+    if not any(best.hash in pair for pair in tests):
         if not untested:
             return []
-        return [f"{best.run_label} is best on dev, and nothing is tested. {untested}"]
+        return [f"{best.run_label} is best on dev, and not tested. {untested}"]
     sentences: list[str] = []
     if floors and (best.hash, floors[0].hash) in tests:
         sentences += _with_floor(best, others, floors[0], tests)
@@ -111,9 +121,9 @@ def _untested(best: Any, others: Sequence[Any], tests: Tests, floor: str | None)
     single: list[str] = []
     unconverged: list[str] = []
     for system in (best, *others):
-        if system.encoder == floor or system.hash in tested:
+        if system.hash in tested:
             continue
-        if system.n == 1:
+        if system.n == 1 and system.encoder != floor:
             single.append(system.run_label)
         elif system.mark == DAGGER:
             unconverged.append(system.run_label)
@@ -163,12 +173,21 @@ def _with_floor(
 
 def _power(test: Any) -> str:
     """What a tie may hide, and what would help."""
-    of_seeds = sum(part.value for part in test.difference.seeds)
-    more = "seeds" if of_seeds > test.difference.items.value else "test items"
+    difference = test.difference
+    level = ALPHA / test.tests
+    seeds = replace(difference, seeds=tuple(map(_of_twice, difference.seeds)))
+    items = replace(difference, items=_of_twice(difference.items))
+    with_seeds, with_items = seeds.detectable_at(level), items.detectable_at(level)
+    more = "seeds" if with_seeds < with_items else "test items"
     return (
         f"A true gain of {test.family_detectable:.1f} points would be missed one time "
         f"in five: more {more} would help most."
     )
+
+
+def _of_twice(part: Variance) -> Variance:
+    """The variance of a mean over twice as many."""
+    return Variance(part.value / 2, 2 * part.df + 1)
 
 
 def _beside(

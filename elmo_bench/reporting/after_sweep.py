@@ -8,6 +8,8 @@ from statistics import fmean
 from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.describe import label_of
+from elmo_bench.spec.experiments import FRACTION
+from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
 from elmo_bench.spec.task_files import floor_of
@@ -45,7 +47,8 @@ def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
         different = ", ".join(name for name in names if name not in common)
         which = f" ({different})" if different else ""
         best = best_on_dev(of_score)
-        yield predict_command(best, ledger), f"the best on dev{which}, in use"
+        what = f"the best on dev{which}, in use; another system: its record"
+        yield predict_command(best, ledger), what
         floors = []
         for record in of_score:
             if record.spec.encoder == floor_of(record.spec.task):
@@ -60,9 +63,8 @@ def _data_and_score(record: Record) -> tuple[str, ...]:
     settings = record.spec.settings
     options = []
     for key, value in settings.items():
-        # A floor has no steps.
-        if key.startswith("data.") and key != "data.least_steps":
-            options.append(f"{key}={value}")
+        if key.startswith("data.") and key not in FRACTION and value is not None:
+            options.append(f"{key}={spelled(value)}")
     return (record.metric, record.spec.task, *sorted(options))
 
 

@@ -9,7 +9,13 @@ from typing import NamedTuple
 import pandas as pd
 
 from elmo_bench.base.metric import MACRO_F1
-from elmo_bench.reporting.advice import advice, advice_pairs, best_first, both_ways
+from elmo_bench.reporting.advice import (
+    advice,
+    advice_pairs,
+    best_first,
+    both_ways,
+    floor_in,
+)
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.columns import fraction_of
 from elmo_bench.reporting.formats import (
@@ -29,7 +35,6 @@ from elmo_bench.reporting.selection import of_newest_protocol
 from elmo_bench.reporting.serving import serving_numbers
 from elmo_bench.reporting.tables import Format, Line, Table, make_table
 from elmo_bench.spec.settings import QUICK
-from elmo_bench.spec.task_files import floor_of
 
 ANSWER = "answer"  # the purpose of its tests
 BEST = 20  # systems of a data set that it shows, besides the floor
@@ -87,7 +92,7 @@ def _shown(of_suite: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     whole = rows_where(latest, on_all)
     for basis, group in whole[whole.labels == ""].groupby("basis", sort=False):
         by_dev = best_first(group)
-        is_floor = by_dev.encoder == floor_of(by_dev.task.iloc[0])
+        is_floor = by_dev.hash == floor_in(by_dev)
         of_encoders = (~is_floor).cumsum()
         yield str(basis), by_dev[is_floor | (of_encoders <= BEST)]
 
@@ -97,7 +102,7 @@ def _tables(
 ) -> Iterator[Table]:
     """The scores and costs of the systems, and the scores of each label."""
     first = shown.iloc[0]
-    is_floor = shown.encoder == floor_of(first.task)
+    is_floor = shown.hash == floor_in(shown)
     frame = shown.copy()
     gains = []
     over = [*shown[is_floor].to_dict("records"), first.to_dict()]
@@ -177,9 +182,9 @@ def _data(shown: pd.DataFrame) -> list[str]:
 
 def encoders_table(systems: pd.DataFrame) -> Table:
     """What each encoder is, and the licence of its weights."""
-    newest = systems.drop_duplicates("encoder").sort_values("encoder")
+    distinct = systems.drop_duplicates("encoder_label").sort_values("encoder_label")
     lines = []
-    for encoder, spec in zip(newest.encoder, newest.spec, strict=True):
+    for encoder, spec in zip(distinct.encoder_label, distinct.spec, strict=True):
         lines.append(
             {
                 "encoder": encoder,

@@ -41,10 +41,10 @@ OWN_NOT_CONVERGED = (
 
 def why_dagger(systems: Any) -> str:
     """What the dagger says of the marked ones of these systems, a frame."""
-    marked = systems[systems["mark"] == DAGGER]
-    if set(marked.fraction) == {f"{QUICK}=true"}:
+    amounts = set(systems[systems["mark"] == DAGGER].fraction)
+    if amounts == {f"{QUICK}=true"}:
         return QUICK_RUNS
-    is_own = all(reads_own_data(task) for task in set(marked.task))
+    is_own = all(reads_own_data(task) for task in set(systems.task))
     return OWN_NOT_CONVERGED if is_own else NOT_CONVERGED
 
 

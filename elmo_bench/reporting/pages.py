@@ -162,9 +162,10 @@ def _content(board: Leaderboard, findings: Mapping[str, Findings]) -> dict[str, 
 
 
 def _headings(board: Leaderboard) -> set[str]:
-    """Of all columns; of `gain: elmo − glove` also the part before the colon."""
+    """Of all columns; of `gain: elmo − glove` and `gain over tfidf` also `gain`."""
     headings = {heading for table in board.tables for heading in table.columns}
-    return headings | {heading.partition(":")[0] for heading in headings}
+    before = {heading.partition(":")[0] for heading in headings}
+    return headings | before | {heading.partition(" over ")[0] for heading in headings}
 
 
 def _sections(board: Leaderboard, suite: str) -> list[dict[str, Any]]:

@@ -25,10 +25,10 @@ from elmo_bench.spec.settings import (
 from elmo_bench.spec.task_files import head_choice
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES
 
-# The options of a mix that some kinds alone read, by kind.
 # Options of an encoder's yaml that are not of the layers, whatever an option of the
 # layers is called.
 OF_ENCODER = ("name", "words", "vectors", "tune_lr", "draws", "with_first")
+# The options of a mix that some kinds alone read, by kind.
 MIX_OPTIONS = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}
 
 

@@ -22,6 +22,9 @@ Row = dict[str, Any]  # cell by column
 _SEPARATOR = re.compile(r"(?i)sep=([,;|\t])\s*")  # Excel's first line
 # Without backtracking, for which the parts of a long cell would be kept.
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
+# A whole cell in quotes, and a cell that begins in quotes.
+_WHOLE_CELL = re.compile(r'(^|[,;\t])"(?:[^"]++|"")*+"(?=[,;\t\r\n]|$)')
+_OPEN_CELL = re.compile(r'(^|[,;\t])"')
 MOST_BREAKS = 100  # in the names of the columns
 
 
@@ -44,15 +47,18 @@ class CsvForm:
 @reader
 def form_of_csv(path: Path, ending: str) -> CsvForm:
     """The form of a file that `rows_of_csv` reads; `ending` is .csv or .tsv."""
-    with reading(path, "a text file"), open_text(path) as file:
-        raw = file.readline(LONGEST_LINE)
     first = _first_row(_pieces(path))
+    with reading(path, "a text file"), open_text(path) as file:
+        raw = b"".join(file.readline(LONGEST_LINE) for _ in first)
     named = _SEPARATOR.fullmatch(first[0])
-    ends = re.search(rb"\r\n?|\n", raw)
+    if b"\r" in raw and b"\n" not in raw:
+        end = "\r"
+    else:
+        end = "\r\n" if raw.endswith(b"\r\n") else "\n"
     return CsvForm(
         separator=named[1] if named else separator_of(first, ending),
         mark=codecs.BOM_UTF8.decode() if raw.startswith(codecs.BOM_UTF8) else "",
-        end=ends[0].decode() if ends else "\n",
+        end=end,
         named=named is not None,
     )
 
@@ -99,22 +105,29 @@ def _first_row(pieces: Iterator[str]) -> list[str]:
     sight they are the first lines that were looked at.
     """
     row = [next(pieces, "")]
-    marks = row[0].count('"')
-    while marks % 2 and len(row) <= MOST_BREAKS:
+    is_open = _OPEN_CELL.search(_unquoted(row[0]))
+    while is_open and len(row) <= MOST_BREAKS:
         piece = next(pieces, "")
         if not piece:
             break
         row.append(piece)
-        marks += piece.count('"')
+        if '"' in piece:
+            is_open = _OPEN_CELL.search(_unquoted("".join(row)))
     return row
+
+
+def _unquoted(row: str) -> str:
+    """A row without the cells that are in quotes."""
+    return _WHOLE_CELL.sub(r"\1", row)
 
 
 def separator_of(row: Sequence[str], ending: str) -> str:
     """What separates the columns, by the first row without what is in quotes."""
     if ending == ".tsv":
         return "\t"
-    whole = "".join(row)
-    names = _QUOTED.sub("", whole if whole.count('"') % 2 == 0 else row[0])
+    names = _unquoted("".join(row))
+    if _OPEN_CELL.search(names):
+        names = _unquoted(row[0])
     return max(",;\t", key=names.count)
 
 

@@ -137,6 +137,14 @@ def test_the_version_is_told(capsys, refused):
     assert "unknown command 'rpeort' (did you mean 'report'?)" in refused("rpeort")
 
 
+def test_an_encoder_may_have_a_folder_of_its_name_beside_it(tmp_path, forgotten):
+    (tmp_path / "encoders" / "mine").mkdir(parents=True)
+    (tmp_path / "encoders" / "mine" / "weights.bin").touch()
+    (tmp_path / "encoders" / "mine.py").write_text("a = 1")
+    forgotten.append(tmp_path)
+    assert code_of("encoders", "mine")
+
+
 def test_the_code_of_a_task_is_all_of_its_folder(tmp_path, forgotten):
     printed_folder(tmp_path / "mine")
     parts = tmp_path / "mine" / "tasks" / "mytask" / "parts"

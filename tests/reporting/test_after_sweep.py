@@ -75,9 +75,9 @@ def test_runs_selected_by_two_scores_have_a_best_each(tmp_path):
     tfidf, elmo, macro_tfidf, macro_elmo = (str(RunPaths.of(tmp_path, record).record) for record in made)
     why = "if the answer above is to use it"
     assert use == [
-        (elmo, "the best on dev (accuracy), in use"),
+        (elmo, "the best on dev (accuracy), in use; another system: its record"),
         (tfidf, f"the floor (accuracy), {why}"),
-        (macro_elmo, "the best on dev (macro_f1), in use"),
+        (macro_elmo, "the best on dev (macro_f1), in use; another system: its record"),
         (macro_tfidf, f"the floor (macro_f1), {why}"),
     ]
 
@@ -91,7 +91,12 @@ def test_two_columns_of_labels_have_a_best_each(tmp_path):
     use = [(words[1], about) for words, about in after_sweep(made, tmp_path) if words[0] == "predict"]
     for name, of_label in (("tone", made[:2]), ("topic", made[2:])):
         record = str(RunPaths.of(tmp_path, best_on_dev(of_label)).record)
-        assert (record, f"the best on dev (data.label={name}), in use") in use
+        assert (record, f"the best on dev (data.label={name}), in use; another system: its record") in use
+
+
+def test_fractions_of_the_data_have_a_best_together(tmp_path):
+    made = [add(tmp_path, "classification", "elmo", 0, suite="a", train_fraction=part) for part in (0.1, 1)]
+    assert [words[0] for words, _ in after_sweep(made, tmp_path)].count("predict") == 1
 
 
 @pytest.mark.parametrize("tasks", [["classification", "ner"], ["classification"]])

@@ -2,6 +2,7 @@
 
 import re
 
+import pandas as pd
 import pytest
 
 from elmo_bench.reporting.advice import advice_pairs
@@ -9,6 +10,7 @@ from elmo_bench.reporting.answer import BEST
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.formats import signed
+from elmo_bench.reporting.names import DAGGER, NOT_CONVERGED, OWN_NOT_CONVERGED, QUICK_RUNS, why_dagger
 from elmo_bench.reporting.pages import html_page, markdown_page
 from elmo_bench.reporting.rows import rows_of
 from tests.reporting.frames import board_of, runs_in, systems_in
@@ -69,6 +71,24 @@ def test_the_interval_of_the_answer_is_that_of_its_family(tmp_path):
     assert [float(end.replace("−", "-")) for end in (low, high)] == pytest.approx(
         sorted([sign * test.family_low, sign * test.family_high]), abs=0.05
     )
+
+
+@pytest.mark.parametrize(
+    ("task", "amount", "note"),
+    [
+        ("ner", "", NOT_CONVERGED),
+        (TASK, "", OWN_NOT_CONVERGED),
+        (TASK, "quick=true", QUICK_RUNS),
+        ("", "", NOT_CONVERGED),
+    ],
+)
+@pytest.mark.parametrize("mark", [DAGGER, ""])
+def test_a_dagger_is_explained_by_the_data(task, amount, note, mark):
+    """Of a wide table the rows are those of the first system, and the dagger may be another's."""
+    if not mark and amount:
+        return
+    tasks = [task] if task else ["ner", TASK]
+    assert why_dagger(pd.DataFrame({"task": tasks, "mark": mark, "fraction": amount})) == note
 
 
 def test_of_many_systems_the_best_on_dev_and_the_floor_are_shown(tmp_path):

@@ -205,8 +205,13 @@ def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, stopped, elmo_run, capsys
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 255
     path.write_bytes(content)
+    metrics = path.parent / "log" / "metrics.csv"
+    metrics.parent.mkdir(exist_ok=True)
+    metrics.write_text("loss,step\n99.5,0\n", encoding="utf-8")  # of the training that is given up
     capsys.readouterr()
-    assert result(run_small(tmp_path)) == result(elmo_run[1])
+    assert result(run_small(tmp_path, "logger=csv")) == result(elmo_run[1])
+    logged = metrics.read_text(encoding="utf-8")
+    assert "99.5" not in logged and "loss" in logged
     assert f"starts anew ({path}: not a checkpoint, or damaged" in " ".join(capsys.readouterr().err.split())
 
 

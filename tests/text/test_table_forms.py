@@ -30,6 +30,8 @@ def test_cells_of_parquet_have_a_limit_although_they_are_packed(tmp_path, monkey
     [
         ('"Comment (free; optional; max. 100)",label\na,b\n', None),
         ('"Text\n(free, short)";label\na;b\n', None),
+        ('"Text\n(free, short)";label\r\na;b\r\n', None),
+        ('size 5";label\na;b\n', None),
         ("a;b\r1,2,3;4\r", [{"a": "1,2,3", "b": "4"}]),
         ('a "b;c\n1;2\n', [{'a "b': "1", "c": "2"}]),
     ],

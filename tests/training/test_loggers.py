@@ -89,13 +89,17 @@ def test_no_secret_of_the_command_line_is_in_any_file_and_wandb_has_options_and_
 def test_a_training_that_starts_anew_logs_anew_and_one_that_goes_on_goes_on(tmp_path):
     file = tmp_path / "log" / "metrics.csv"
     run = {"work": tmp_path, "title": "", "config": {}, "group": None, "tags": ()}
-    for resumed, losses in ((False, [1.0, 2.0]), (True, [1.0, 2.0, 3.0]), (False, [3.0])):
+    for resumed, logged, losses in (
+        (False, [1.0, 2.0], [1.0, 2.0]),
+        (True, [3.0], [1.0, 2.0, 3.0]),
+        (False, [4.0], [4.0]),
+    ):
         with open_loggers({"name": "csv"}, **run) as loggers:
             if not resumed:
                 start_anew(loggers)
             [logger] = loggers
-            for step in range(1 if len(losses) == 3 or losses == [3.0] else 2):
-                logger.log_metrics({"loss": losses[-1] if len(losses) != 2 else losses[step]}, step)
+            for loss in logged:
+                logger.log_metrics({"loss": loss}, 0)
                 logger.save()
         (tmp_path / "last.ckpt").touch()
         with file.open(encoding="utf-8") as rows:

@@ -15,7 +15,7 @@ from elmo_bench.spec.experiments import Experiment
 
 SOON = (
     f"Gains are of dev scores over {BASELINE}, without verdicts: "
-    "the question is how soon, and table 1 asks how much."
+    "the question is how soon, not how much."
 )
 EPOCHS = [2**k for k in range(12)]  # after which gains are shown, and at the end
 STEPS = "training steps"
