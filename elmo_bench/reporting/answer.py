@@ -116,9 +116,9 @@ def _tables(
         score("test", first.metric_name),
         *macro,
         *gains,
-        seeds(),
         *serving_numbers(),
         number("minutes a run", "work_minutes", ".1f"),
+        seeds(),
     ]
     count = int(tests.p.notna().sum())
     yield make_table(
