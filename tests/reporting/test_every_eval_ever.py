@@ -59,7 +59,13 @@ def test_every_run_is_a_line_in_the_schema(tmp_path):
         assert fits(log, dict.fromkeys(LOG.split(), str)) and all(fits(result, RESULT) for result in results)
         assert log["evaluation_id"].endswith(f"/1767323045/{UUID(record.attempt)}")  # 2026-01-02T03:04:05 UTC
         test, details = record.scores.test.overall, results[0]["generation_config"]["additional_details"]
-        assert results[0]["score_details"]["score"] == test[record.metric]
+        assert results[0]["metric_config"]["metric_name"] == record.metric
+        for result in results:
+            config, found = result["metric_config"], result["score_details"]
+            assert (config["lower_is_better"], config["min_score"], config["max_score"]) == (False, 0, 100)
+            name = config["metric_name"]
+            assert found["score"] == test[name]
+            assert found["details"]["dev"] == str(record.scores.dev.overall[name])
         assert (details["seed"], details["hash"]) == (str(record.seed), record.hash)
     assert [log["model_info"]["name"] for log in logs][::2] == ["elmo", "mybert, mix=last"]
     assert {log["source_metadata"]["source_type"] for log in logs} == {"evaluation_run"}
@@ -97,6 +103,8 @@ def test_a_folder_has_the_score_of_each_test_item(tmp_path):
         assert all(type(found[path]) is kind for path, kind in SAMPLE.items())
         assert all(type(found[path]) is str for path in details)
     scores = [row["evaluation"]["score"] for row in rows]
+    assert [row["evaluation"]["is_correct"] for row in rows] == [score == 100 for score in scores]
+    assert {0.0, 100.0} == {*scores}
     assert fmean(scores) == pytest.approx(record.scores.test.overall["accuracy"])
     assert {row["evaluation_id"] for row in rows} == {log["evaluation_id"]}
     assert rows[0]["evaluation_result_id"] == log["evaluation_results"][0]["evaluation_result_id"]

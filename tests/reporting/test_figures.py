@@ -30,10 +30,10 @@ def figures(tmp_path_factory):
     return {figure.stem: figure for figure in board_of(ledger).figures}
 
 
-def pixels(figure):
+def pixels(figure, *, phone=False):
     """The drawing as matplotlib itself paints it [height, width, 3]."""
     with figures_module.style():
-        canvas = FigureCanvasAgg(figure.canvas(figure.size, phone=False))
+        canvas = FigureCanvasAgg(figure.canvas(figure.phone_size if phone else figure.size, phone=phone))
         canvas.draw()
         return np.asarray(canvas.buffer_rgba())[..., :3]
 
@@ -54,9 +54,11 @@ def test_the_tests_of_all_learning_curves_are_one_family(tmp_path):
 def test_nothing_touches_the_edge(figures, number):
     """There what is cut off would end."""
     assert len(figures) == 8
-    image = pixels(list(figures.values())[number])
-    edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
-    assert (edges == 255).all()
+    figure = list(figures.values())[number]
+    for phone in (False, True)[: 2 if figure.phone_size else 1]:
+        image = pixels(figure, phone=phone)
+        edges = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
+        assert (edges == 255).all()
 
 
 def test_long_names_are_whole(figures):

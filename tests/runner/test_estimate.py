@@ -1,12 +1,14 @@
 """The estimate of minutes before a run on own data: against runs that were measured on an idle core."""
 
+from dataclasses import replace
+
 import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import read_all
 from elmo_bench.runner.estimate import RATES, Amounts, seconds_of
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.states import LedgerState
+from elmo_bench.runner.states import LedgerState, RunState, _groups
 from elmo_bench.spec.run_spec import described
 from elmo_bench.spec.tuning import tokens_read
 from tests.runs import OWN, VECTORS
@@ -74,12 +76,25 @@ def test_what_takes_seconds_or_was_not_measured_has_no_estimate(options):
     assert seconds_of(described("task=classification", FILE, *options)[0], TREC) is None
 
 
-def test_runs_that_are_done_are_a_better_estimate_than_sizes_if_they_are_alike(tmp_path):
+def test_without_runs_that_are_done_sizes_are_the_estimate(tmp_path):
     runs = plan(["task=pairs", FILE, "encoder=glove", "seed=0,1"]).runs
     states = LedgerState(tmp_path).states(runs)
     sizes = dict.fromkeys(runs, SNLI)
     total, unknown = LedgerState(tmp_path).seconds_left(states, {}, sizes)
     assert unknown == 0 and total == pytest.approx(2 * seconds_of(runs[-1].spec, SNLI))
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_better"), [({}, True), ({"task.training.optimizer.lr": 0.5}, True), ({"data.max_train": 50}, False)]
+)
+def test_a_run_that_is_done_is_a_better_estimate_than_sizes_if_it_read_as_much(tmp_path, changed, is_better):
+    run = plan(["task=classification", FILE, "encoder=glove", "seed=0"]).runs[-1]
+    done = replace(run.spec, settings=run.spec.settings | changed)
+    state = LedgerState(tmp_path)
+    for group in _groups(done.key, done):
+        state._seconds[group] = [60.0]
+    seconds, unknown = state.seconds_left([RunState(run, "missing")], {}, {run: SNLI})
+    assert unknown == 0 and seconds == pytest.approx(60.0 if is_better else seconds_of(run.spec, SNLI))
 
 
 @pytest.mark.slow

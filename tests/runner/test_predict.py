@@ -201,6 +201,14 @@ def test_contradictory_settings_are_one_line(stranger, few, tmp_path, capsys, ch
     assert code == 0 or (code == 2 and said.count("\n") == 1 and "Traceback" not in said), said
 
 
+def test_a_number_of_the_head_of_another_kind_is_refused(stranger, few, tmp_path, refused):
+    def change(spec):
+        spec["settings"]["task.head.dropout"] = "x"
+
+    line = refused("predict", str(stranger(change)), str(few), str(tmp_path / "out"), *WITH_BOTH)
+    assert "task.head.dropout" in line and "not of the kind of" in line
+
+
 def test_a_head_belongs_to_the_seed_of_its_record_if_it_says_so(stranger, few, tmp_path, capsys):
     """Heads of earlier versions do not say it."""
     file = stranger(change_about=lambda about: about.pop("attempt"))

@@ -50,6 +50,14 @@ def test_the_kept_head_has_read_dev_and_the_scores_are_those_without_it(tmp_path
     assert refitted.about.spec == record.spec
 
 
+def test_a_refit_ends_after_its_epochs(tmp_path):
+    end = Upto(2, tmp_path, {})
+    for epoch, stops in ((0, False), (1, True)):
+        trainer = SimpleNamespace(current_epoch=epoch, should_stop=False, save_checkpoint=lambda _: None)
+        end.on_train_epoch_end(trainer, None)
+        assert trainer.should_stop == stops
+
+
 def test_subnormal_numbers_are_zeros_in_every_step_of_a_run_and_of_its_refit(tmp_path, monkeypatch):
     step, halves = HeadTraining.training_step, []
 

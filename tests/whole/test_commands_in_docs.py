@@ -1,7 +1,9 @@
 """Every command in README, the docs and the cards names a command that exists, with options that are accepted."""
 
+import io
 import re
 import shlex
+from contextlib import redirect_stdout, suppress
 from functools import cache
 
 import pytest
@@ -27,6 +29,13 @@ STANDS_FOR = {"mytask": "ner", "length": "elmo", "suffix": "elmo"}  # names in e
 
 planned = cache(lambda *options: len(plan([*options]).runs))
 accepted = cache(lambda *options: check_run(compose("config", options)))
+
+
+@cache
+def help_of(command):
+    with redirect_stdout(io.StringIO()) as said, suppress(SystemExit):
+        main([command, "--help"])
+    return said.getvalue()
 
 
 def first_and_last(options):
@@ -64,6 +73,8 @@ def test_a_command_in_the_docs_is_accepted(line):
     assert words[0] in COMMANDS
     if "--help" in words:
         return
+    for flag in (word.partition("=")[0] for word in words[1:] if word.startswith("--")):
+        assert re.search(rf"(?<![\w-]){flag}(?![\w-])", help_of(words[0])), flag
     if "--experiment" in words:
         assert words[words.index("--experiment") + 1] in experiments()
     if words[0] in ("run", "sweep", "status"):

@@ -40,3 +40,10 @@ def test_dev_may_differ_by_one_item_and_no_more():
     assert differences("snli elmo", known, known | {"dev": [33.9, 41.3]}) == []
     (problem,) = differences("snli elmo", known, known | {"dev": [33.9, 41.2]})
     assert problem == "snli elmo: dev of epoch 2 41.2, not 41.4"
+
+
+def test_the_loss_may_differ_by_rounding_and_no_more():
+    known = {"dev": [33.9, 41.4], "item": 0.1, "loss": [1.0, 1.0]}
+    for task in sorted(FINGERPRINTS):
+        assert differences(task, known, known | {"loss": [1.0, 1.00001]}) == []
+        assert differences(task, known, known | {"loss": [1.0, 1.2]}) == [f"{task}: loss of epoch 2 1.2, not 1.0"]
