@@ -19,11 +19,10 @@ from elmo_bench.reporting.advice import (
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.columns import fraction_of
 from elmo_bench.reporting.formats import (
-    SHORT_GAIN,
+    gain_column,
     number,
     score,
     seeds,
-    short_gain,
     spread,
     words,
 )
@@ -33,7 +32,7 @@ from elmo_bench.reporting.overview import about, card, licence
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.selection import of_newest_protocol
 from elmo_bench.reporting.serving import serving_numbers
-from elmo_bench.reporting.tables import Format, Line, Table, make_table
+from elmo_bench.reporting.tables import Format, Table, make_table
 from elmo_bench.spec.settings import QUICK
 
 ANSWER = "answer"  # the purpose of its tests
@@ -141,32 +140,12 @@ def _title(before: str, title: str) -> str:
 def _gain_over(
     frame: pd.DataFrame, heading: str, tests: pd.DataFrame, reference: str
 ) -> Format:
-    """The gain of each system over one of them; what the column reads is added to the
-    frame.
-    """
+    """The gain of each system over one of them."""
     both = both_ways(tests)
     over = both[both.theirs == reference].drop_duplicates("ours").set_index("ours")
-    prefix = f"{heading} "
-    for column in SHORT_GAIN:
-        if column != "anchor":
-            frame[f"{prefix}{column}"] = frame.hash.map(over[column])
-
-    def text(line: Line) -> str:
-        return short_gain(line, prefix)
-
-    parts = {
-        "mean": "gain",
-        "low": "family_low",
-        "high": "family_high",
-        "verdict": "conclusion",
-    }
-    return Format(
-        heading,
-        text,
-        {part: f"{prefix}{column}" for part, column in parts.items()},
-        hint=f"{prefix}conclusion",
-        verdict=f"{prefix}verdict",
-    )
+    anchors = frame.set_index("hash").anchor
+    gains = over.assign(anchor=anchors.reindex(over.index))
+    return gain_column(frame, heading, gains, "hash")
 
 
 def _data(shown: pd.DataFrame) -> list[str]:

@@ -214,6 +214,37 @@ def short_gain(line: Line, prefix: str = "") -> str:
     return with_minus(" ".join(part for part in parts if part))
 
 
+def gain_column(
+    frame: pd.DataFrame, heading: str, gains: pd.DataFrame, by: str
+) -> Format:
+    """A gain as `short_gain` writes it, with a link to the run that has it.
+
+    gains: by values of the frame's column `by`; what the column reads of them is added
+    to the frame.
+    """
+    prefix = f"{heading} "
+    for column in SHORT_GAIN:
+        frame[f"{prefix}{column}"] = frame[by].map(gains[column])
+
+    def text(line: Line) -> str:
+        return short_gain(line, prefix)
+
+    parts = {
+        "mean": "gain",
+        "low": "family_low",
+        "high": "family_high",
+        "verdict": "conclusion",
+    }
+    return Format(
+        heading,
+        text,
+        {part: f"{prefix}{column}" for part, column in parts.items()},
+        link=f"{prefix}anchor",
+        hint=f"{prefix}conclusion",
+        verdict=f"{prefix}verdict",
+    )
+
+
 def _end(bound: float) -> str:
     """An end of an interval; its second decimal shows on which side of zero it is."""
     rounded = f"{bound:.1f}"

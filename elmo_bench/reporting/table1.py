@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from elmo_bench.reporting.formats import SHORT_GAIN, short_gain, words
+from elmo_bench.reporting.formats import gain_column, words
 from elmo_bench.reporting.layouts.encoders import leading, scores
 from elmo_bench.reporting.names import BASELINE, counted, in_sentence, task_title
 from elmo_bench.reporting.rows import rows_of
@@ -16,7 +16,7 @@ from elmo_bench.reporting.steps import (
     step_gains,
     steps,
 )
-from elmo_bench.reporting.tables import Format, Line, Table, make_table
+from elmo_bench.reporting.tables import Format, Table, make_table
 from elmo_bench.spec.experiments import Experiment
 
 
@@ -34,7 +34,9 @@ def table1(
     gains = step_gains(systems, comparisons, experiment, name)
     for step, of_step in gains.items():
         ours, theirs = pairs[step]
-        formats.append(_column(frame, f"{step}: {ours} − {theirs}", of_step))
+        formats.append(
+            gain_column(frame, f"{step}: {ours} − {theirs}", of_step, "basis")
+        )
     suite = systems.suite.iloc[0]
     notes = _notes(systems, comparisons, experiment, pairs)
     return make_table(
@@ -58,7 +60,7 @@ def others_table(
         return None
     frame, formats = _scores(systems, comparisons, [])
     for name, of_name in gains.items():
-        formats.append(_column(frame, f"{name} − {BASELINE}", of_name))
+        formats.append(gain_column(frame, f"{name} − {BASELINE}", of_name, "basis"))
     has_other = pd.concat([gains[name] for name in shown]).index
     suite = systems.suite.iloc[0]
     return make_table(
@@ -85,34 +87,6 @@ def _scores(
     ]
     frame = frame.assign(scored=pd.Series(scored, frame.index, object))
     return frame, [words(task.heading, "scored", link=""), *formats]
-
-
-def _column(frame: pd.DataFrame, heading: str, gains: pd.DataFrame) -> Format:
-    """A gain in one decimal with its mark and the interval of its family.
-
-    gains: by basis; what the column reads of them is added to the frame.
-    """
-    prefix = f"{heading} "
-    for column in SHORT_GAIN:
-        frame[f"{prefix}{column}"] = frame.basis.map(gains[column])
-
-    def text(line: Line) -> str:
-        return short_gain(line, prefix)
-
-    parts = {
-        "mean": "gain",
-        "low": "family_low",
-        "high": "family_high",
-        "verdict": "conclusion",
-    }
-    return Format(
-        heading,
-        text,
-        {part: f"{prefix}{column}" for part, column in parts.items()},
-        link=f"{prefix}anchor",
-        hint=f"{prefix}conclusion",
-        verdict=f"{prefix}verdict",
-    )
 
 
 def _notes(
