@@ -25,7 +25,9 @@ _QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
 # A whole cell in quotes, and a cell that begins in quotes.
 _WHOLE_CELL = re.compile(r'(^|[,;\t])"(?:[^"]++|"")*+"(?=[,;\t\r\n]|$)')
 _OPEN_CELL = re.compile(r'(^|[,;\t])"')
-MOST_BREAKS = 100  # in the names of the columns
+# Lines and characters in which the names of the columns end.
+MOST_BREAKS = 100
+LONGEST_NAMES = 2**20
 
 
 @dataclass(frozen=True)
@@ -101,16 +103,19 @@ def rows_of_csv(path: Path, ending: str) -> list[Row]:
 
 
 def _first_row(pieces: Iterator[str]) -> list[str]:
-    """The lines of the first row: a cell in quotes may have breaks. With no end in
-    sight they are the first lines that were looked at.
+    """The lines of the first row, whose cells in quotes may have breaks.
+
+    If no quotation mark ends such a cell soon, the lines up to there.
     """
     row = [next(pieces, "")]
+    length = len(row[0])
     is_open = _OPEN_CELL.search(_unquoted(row[0]))
-    while is_open and len(row) <= MOST_BREAKS:
+    while is_open and len(row) <= MOST_BREAKS and length <= LONGEST_NAMES:
         piece = next(pieces, "")
         if not piece:
             break
         row.append(piece)
+        length += len(piece)
         if '"' in piece:
             is_open = _OPEN_CELL.search(_unquoted("".join(row)))
     return row
