@@ -29,7 +29,13 @@ from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
 ROOT = Path(__file__).resolve().parents[1]
-STEPS = (("elmo_word", "glove"), ("elmo", "elmo_word"), ("elmo", "glove"))
+STEPS = (
+    ("elmo_word", "glove"),
+    ("elmo", "elmo_word"),
+    ("elmo", "glove"),
+    ("elmo_alone", "elmo_word"),
+    ("elmo", "elmo_alone"),
+)
 
 
 def main() -> int:

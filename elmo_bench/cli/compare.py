@@ -20,11 +20,12 @@ from elmo_bench.ledger import Copies, check_exists, read_all
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.comparisons import compare, ranks
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.formats import gain_formats, words
+from elmo_bench.reporting.formats import gain_formats, joined, words
 from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
+    TRAINED_ON_THE_TASK,
     UNCHECKED,
     counted,
     why_dagger,
@@ -39,7 +40,6 @@ from elmo_bench.reporting.serving import (
     serving_columns,
     serving_formats,
 )
-from elmo_bench.reporting.significance import LEVEL, Difference
 from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
@@ -47,7 +47,6 @@ from elmo_bench.spec.options import guess
 from elmo_bench.spec.run_spec import is_drawn
 from elmo_bench.spec.task_files import of_system
 
-POINTS = 2.0  # a difference that most people would like to see
 FAMILY = "p (Holm): adjusted for {} above."
 IN_TABLE1 = (
     "in table 1: its verdict, where it differs from the one above. "
@@ -246,6 +245,7 @@ def _line_of_two(
         "seeds": " and ".join(str(system["n"]) for system in both),
         "numbers": " and ".join(f"{system['trainable']:,}" for system in both),
         "minutes": " and ".join(f"{system['work_minutes']:.1f}" for system in both),
+        "seen": ours["seen"] or theirs["seen"],
         **serving(both),
     }
 
@@ -270,7 +270,8 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     for rank in rows_of(of_encoders.sort_values(["mean", "name"])):
         cells = [rank.name]
         for system in rows_of(chosen[chosen.encoder_label == rank.name]):
-            cells.append(f"{summary(system, 'test')} {system.mark}".strip())
+            score = str(summary(system, "test"))
+            cells.append(joined(score, system.mark, system.seen))
         cells += [f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"]
         body.append([*cells, *of_use.get(rank.name, ())])
     print(
@@ -284,6 +285,8 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     notes = []
     for (task, why), count in counts.items():
         notes.append(f"{task}: {counted(count, 'pair')} not tested ({why})")
+    if chosen.seen.any():
+        notes.append(TRAINED_ON_THE_TASK)
     _print_notes(notes, chosen, comparisons, frame)
 
 
@@ -297,9 +300,9 @@ def _print_notes(
     _print_labels(chosen, frame)
     notes = list(notes)
     own_data = {row.hash for row in rows_of(chosen) if reads_own_data(row.task)}
-    differences = comparisons[comparisons.ours.isin(own_data)].difference
-    tests = int(comparisons.p.notna().sum())
-    notes += power([each for each in differences if each is not None], tests)
+    is_tested = comparisons.p.notna()
+    tested = comparisons[is_tested & comparisons.ours.isin(own_data)]
+    notes += compared.power(list(tested.difference), int(is_tested.sum()))
     notes += compared.answers(chosen[chosen.hash.isin(own_data)], frame)
     marks = set(chosen["mark"])
     if DAGGER in marks:
@@ -320,30 +323,3 @@ def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
         if table is not None:
             name = f"{group.task_name.iloc[0]}: " if has_several else ""
             print(f"\n{name}{table.title}:\n\n{fitted(table.columns, table.texts())}")
-
-
-def power(differences: Sequence[Difference], tests: int) -> list[str]:
-    """What data of the user's own can show, and what POINTS would take.
-
-    By the least certain of these differences, at the level of the first step of Holm's
-    adjustment for so many tests.
-    """
-    varying = [difference for difference in differences if difference.error]
-    if not varying:
-        return []
-    alpha = (1 - LEVEL) / max(1, tests)
-    widest = max(varying, key=lambda difference: difference.detectable_at(alpha))
-    items = round(widest.items.df) + 1
-    times = widest.repeats_for(POINTS, alpha)
-    if times > 1:
-        conclusion = (
-            f"For {POINTS:g} points, {times:,.1f} times as many seeds and "
-            f"about {items * times:,.0f} items would be needed."
-        )
-    else:
-        conclusion = f"So these data can show {POINTS:g} points."
-    return [
-        f"With {items:,} independent test items and these seeds, four of five "
-        f"comparisons find a difference of {widest.detectable_at(alpha):.1f} points. "
-        f"{conclusion}"
-    ]

@@ -12,11 +12,13 @@ from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.names import in_paper_order
 from elmo_bench.reporting.rows import rows_of
+from elmo_bench.reporting.significance import LEVEL, Difference
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
 from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, USUAL_RATES, tuned_name
 
+POINTS = 2.0  # a difference that most people would like to see
 # Of the answer, whose tests may be others than those of the table above it.
 ADJUSTED_APART = (
     "The table is adjusted for the tests that it has, an answer below for its own: "
@@ -170,3 +172,31 @@ def _as_given(label: str) -> str:
     if not all("=" in change for change in changes):
         return shlex.quote(label)
     return f"--encoder {' '.join([name, *changes])}" if changes else name
+
+
+def power(differences: Sequence[Difference], tests: int) -> list[str]:
+    """What data of the user's own can show, and what POINTS would take.
+
+    By the least certain of these differences, at the level of the first step of Holm's
+    adjustment for so many tests.
+    """
+    varying = [difference for difference in differences if difference.error]
+    if not varying:
+        return []
+    alpha = (1 - LEVEL) / max(1, tests)
+    widest = max(varying, key=lambda difference: difference.detectable_at(alpha))
+    items = round(widest.items.df) + 1
+    times = widest.repeats_for(POINTS, alpha)
+    if times > 1:
+        conclusion = (
+            f"For {POINTS:g} points, {times:,.1f} times as many seeds and "
+            f"about {items * times:,.0f} items would be needed."
+        )
+    else:
+        conclusion = f"So these data can show {POINTS:g} points."
+    found = widest.detectable_at(alpha)
+    least = f"a difference of {found:.1f} points" if found < 100 else "no difference"
+    return [
+        f"With {items:,} independent test items and these seeds, four of five "
+        f"comparisons find {least}. {conclusion}"
+    ]

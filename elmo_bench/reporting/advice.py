@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from elmo_bench.reporting.families import ALPHA
 from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.names import DAGGER, short
 from elmo_bench.reporting.pairs import pairs_of
@@ -168,13 +167,13 @@ def _with_floor(
         f"Use {floor.run_label} until more data show a gain: {what} "
         f"({_on_test(over_floor)})."
     )
-    yield _power(over_floor)
+    if over_floor.difference.error:
+        yield _power(over_floor)
 
 
 def _power(test: Any) -> str:
     """What a tie may hide, and what would help."""
-    difference = test.difference
-    level = ALPHA / test.tests
+    difference, level = test.difference, test.family_level
     seeds = replace(difference, seeds=tuple(map(_of_twice, difference.seeds)))
     items = replace(difference, items=_of_twice(difference.items))
     with_seeds, with_items = seeds.detectable_at(level), items.detectable_at(level)

@@ -17,6 +17,7 @@ from elmo_bench.reporting.advice import (
     floor_in,
 )
 from elmo_bench.reporting.by_label import by_label
+from elmo_bench.reporting.cards import about, card, licence
 from elmo_bench.reporting.columns import fraction_of
 from elmo_bench.reporting.formats import (
     gain_column,
@@ -28,7 +29,6 @@ from elmo_bench.reporting.formats import (
 )
 from elmo_bench.reporting.frame import rows_where
 from elmo_bench.reporting.names import counted, task_unit
-from elmo_bench.reporting.overview import about, card, licence
 from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.reporting.selection import of_newest_protocol
 from elmo_bench.reporting.serving import serving_numbers
@@ -144,7 +144,7 @@ def _gain_over(
     both = both_ways(tests)
     over = both[both.theirs == reference].drop_duplicates("ours").set_index("ours")
     anchors = frame.set_index("hash").anchor
-    gains = over.assign(anchor=anchors.reindex(over.index))
+    gains = over.assign(anchor=anchors.reindex(over.index), seen="")
     return gain_column(frame, heading, gains, "hash")
 
 

@@ -47,6 +47,7 @@ from elmo_bench.reporting.rows import (
     with_texts_of_python,
 )
 from elmo_bench.reporting.significance import (
+    DIGITS,
     Difference,
     Variance,
     difference,
@@ -148,6 +149,8 @@ def _compare(
 ) -> Comparison:
     """Of two systems, each with the runs of one hash by seed. metrics: `scoring`."""
     first, other = ours[0], theirs[0]
+    checked = bool(first.checked and other.checked)
+    converged = checked and all(run.converged for run in (*ours, *theirs))
     paired = first.basis == other.basis and first.drawn
     common = {run.seed for run in ours} & {run.seed for run in theirs}
     if paired and common:
@@ -177,11 +180,8 @@ def _compare(
     gains = {}
     for name in ("dev", "test"):
         difference = fmean(_scores(ours, name)) - fmean(_scores(theirs, name))
-        # Two means that should be equal differ by a rounding error, such as -1e-14.
-        gains[name] = round(difference, 12)
+        gains[name] = round(difference, DIGITS)
     reduction = relative_reduction(fmean(our_scores), fmean(their_scores))
-    checked = bool(first.checked and other.checked)
-    converged = checked and all(run.converged for run in (*ours, *theirs))
     low, high = tested.interval if tested else (nan, nan)
     return Comparison(
         gain=gains[split],
@@ -257,8 +257,8 @@ def difference_of(
     seeds: the variance of the mean over seeds, of each of the two or, if `paired`, of
     the differences. paired: their seeds are the same, in one order, and drew the same
     training data. Raises UserError if outcomes are not of the same items, or of a
-    single item, and for a single seed (None). That they add up to the scores was
-    checked when the records were read.
+    single item, if all items differ alike, and for a single seed (None). That they add
+    up to the scores was checked when the records were read.
     """
     ours, theirs = arms
     name, outcomes = next(iter(ours.items()))
@@ -284,7 +284,13 @@ def difference_of(
     for arm in arms:
         counts.append(np.stack([columns(metric, run, names) for run in arm.values()]))
     score = main_figure(metric, names)
-    return difference(counts[0], counts[1], score, variances, clusters, paired=paired)
+    tested = difference(counts[0], counts[1], score, variances, clusters, paired=paired)
+    if tested.mean and not tested.error:
+        raise UserError(
+            f"{name}: each item differs alike from the other system's, so nothing says "
+            "how far the difference varies. Compare on more data."
+        )
+    return tested
 
 
 def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> None:

@@ -29,9 +29,10 @@ def judged_together(table: pd.DataFrame) -> pd.DataFrame:
 
     Adds `p_holm`; `verdict`, which is ahead, behind or tie at 0.05 by it, and empty
     without p; `tests`, how many have a p; `family_low` and `family_high`, the interval
-    that holds together with all others; and `family_detectable`, the smallest true
-    difference that the test of a tie finds in 80 % of repetitions. All but the verdict
-    are missing without p.
+    that holds together with all others; `family_level`, the level at which the test of
+    a tie did not reject; and `family_detectable`, the smallest true difference that it
+    finds in 80 % of repetitions at this level. All but the verdict are missing without
+    p.
     """
     keys = [table[name] for name in JUDGED_BY]
     by_family = table.p.groupby(keys)
@@ -44,7 +45,7 @@ def judged_together(table: pd.DataFrame) -> pd.DataFrame:
     bounds = []
     for row in zip(table.difference, verdict, tests, shown, strict=True):
         bounds.append(_bounds(*row))
-    names = ["family_low", "family_high", "family_detectable"]
+    names = ["family_low", "family_high", "family_level", "family_detectable"]
     columns = np.array(bounds, dtype=float).reshape(len(table), len(names))
     return table.assign(**dict(zip(names, columns.T, strict=True)))
 
@@ -57,11 +58,12 @@ def _adjusted(p: pd.Series) -> pd.Series:
 
 def _bounds(
     difference: Difference | None, verdict: str, tests: int, shown: int
-) -> tuple[float, float, float]:
-    """The interval of a test in its family, and what a tie may hide."""
+) -> tuple[float, float, float, float]:
+    """The interval of a test in its family; of a tie its level and what it hides."""
     if difference is None or not verdict:
-        return nan, nan, nan
+        return nan, nan, nan, nan
     low, high = difference.interval_at(ALPHA / tests)
     if verdict != "tie":
-        return low, high, nan
-    return low, high, difference.detectable_at(ALPHA / (tests - shown))
+        return low, high, nan, nan
+    level = ALPHA / (tests - shown)
+    return low, high, level, difference.detectable_at(level)

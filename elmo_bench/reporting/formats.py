@@ -25,6 +25,11 @@ def signed(number: float, digits: int = 2) -> str:
     return with_minus(f"{number:+.{digits}f}")
 
 
+def joined(*parts: str) -> str:
+    """The parts that are not empty, with spaces between them."""
+    return " ".join(part for part in parts if part)
+
+
 def mean_and_sd(mean: float, sd: float | None) -> str:
     """Such as `40.12 ± 0.30`; without the deviation if there is none."""
     deviation = present(sd)
@@ -180,7 +185,7 @@ def gain_formats(over: str = BASELINE, *, split: str = "test") -> list[Format]:
 def _verdict(line: Line) -> str:
     if present(line.get("gain")) is None:
         return ""
-    return f"{MARKS[line['verdict']]} {line['conclusion']}".strip()
+    return joined(MARKS[line["verdict"]], line["conclusion"], line["seen"])
 
 
 def _seeds_of_both(line: Line) -> str:
@@ -196,22 +201,24 @@ SHORT_GAIN = (
     "family_high",
     "verdict",
     "conclusion",
+    "seen",
     "anchor",
 )
 
 
 def short_gain(line: Line, prefix: str = "") -> str:
-    """A gain in one decimal with its mark and the interval of its family; empty without
-    one.
+    """A gain in one decimal with its marks and the interval of its family; empty
+    without one.
     """
     mean = present(line.get(f"{prefix}gain"))
     if mean is None:
         return ""
-    parts = [f"{mean:+.1f}", MARKS[line[f"{prefix}verdict"]]]
+    mark = MARKS[line[f"{prefix}verdict"]]
+    interval_ = ""
     if present(line.get(f"{prefix}family_low")) is not None:
         low, high = line[f"{prefix}family_low"], line[f"{prefix}family_high"]
-        parts.append(f"({_end(low)} to {_end(high)})")
-    return with_minus(" ".join(part for part in parts if part))
+        interval_ = f"({_end(low)} to {_end(high)})"
+    return with_minus(joined(f"{mean:+.1f}", mark, line[f"{prefix}seen"], interval_))
 
 
 def gain_column(
@@ -292,12 +299,13 @@ def with_judgements(systems: pd.DataFrame) -> pd.DataFrame:
         if present(line.get("gain")) is not None:
             judgements.append(line["conclusion"])
             hints.append(f"{short_gain(line)} over {BASELINE}: {line['conclusion']}")
-            marks.append(MARKS[line["verdict"]] or line["mark"])
+            mark = MARKS[line["verdict"]] or line["mark"]
         else:
             hint = "not converged" if line["mark"] == DAGGER else line["mark"]
             judgements.append(hint or None)
             hints.append(hint)
-            marks.append(line["mark"])
+            mark = line["mark"]
+        marks.append(joined(mark, line["seen"]))
     return systems.assign(judgement=judgements, judged_mark=marks, judged_hint=hints)
 
 

@@ -16,9 +16,16 @@ import pandas as pd
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.ledger.record import MixWeights
+from elmo_bench.reporting.cards import trained_on
 from elmo_bench.reporting.columns import Run, run_of
 from elmo_bench.reporting.comparable import with_groups
-from elmo_bench.reporting.names import DAGGER, NOT_CHECKED, distinct_name, is_checked
+from elmo_bench.reporting.names import (
+    DAGGER,
+    NOT_CHECKED,
+    SEEN,
+    distinct_name,
+    is_checked,
+)
 from elmo_bench.reporting.published import processor
 from elmo_bench.reporting.rows import (
     rows_of,
@@ -174,6 +181,8 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     - `processors`, or GPUs: the kinds that the seeds were made on
     - `mark`: why its gains have no verdict: its scores are not checked, or a seed did
       not converge (a dagger)
+    - `seen`: a double dagger if the encoder's weights were trained on examples of the
+      task
     - the mean of `work_minutes` (of the newest run's device), of `peak_memory_mib`, of
       `ship_mib` and of `text_ms`
     """
@@ -189,6 +198,7 @@ def systems(runs: pd.DataFrame) -> pd.DataFrame:
     replaced = [name for name in OverSeeds._fields if name in table]
     table = pd.concat([table.drop(columns=["attempt", *replaced]), over_seeds], axis=1)
     table["mark"] = [_mark(row) for row in rows_of(table)]
+    table["seen"] = [_seen(spec) for spec in table.spec]
     return with_plain_texts(with_groups(table))
 
 
@@ -272,6 +282,10 @@ def _mark(system: Any) -> str:
     if not system.checked:
         return NOT_CHECKED
     return "" if system.converged == system.n else DAGGER
+
+
+def _seen(spec: RunSpec) -> str:
+    return SEEN if spec.task in trained_on(spec) else ""
 
 
 def _deviation(scores: Sequence[float]) -> float:

@@ -13,6 +13,11 @@ from elmo_bench.spec.task_files import reads_own_data
 
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
+SEEN = "‡"
+TRAINED_ON_THE_TASK = (
+    f"{SEEN} the encoder's own training had examples of this task, by its card: this "
+    "is not what an encoder is worth to which the task is new."
+)
 NOT_CHECKED = "not checked"
 UNCHECKED = (
     f"{NOT_CHECKED}: the task is not installed, so nothing here computes its scores "

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from itertools import product
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from elmo_bench.ledger.costs import EncoderCost
+from elmo_bench.reporting.cards import about, card, licence, trained_on
 from elmo_bench.reporting.costs import SPEED, cost_columns, costs_of, rate
 from elmo_bench.reporting.formats import (
     JUDGED,
@@ -21,7 +21,7 @@ from elmo_bench.reporting.formats import (
     words,
 )
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
-from elmo_bench.reporting.names import task_report, task_title
+from elmo_bench.reporting.names import in_sentence, task_report, task_title
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import (
@@ -33,7 +33,6 @@ from elmo_bench.reporting.tables import (
     wide,
     with_gains,
 )
-from elmo_bench.spec.config import choices, config_file
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.run_spec import RunSpec
 
@@ -42,7 +41,6 @@ RANKED = (
     "them; 1 is best. "
     "In brackets its 95 % interval, from the tests of all pairs on all tasks (Holm)."
 )
-WEIGHTS = Path("elmo_bench/weights")  # in the repository
 
 
 def compared(systems: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +86,7 @@ def encoders(
 
     Columns: `name`; `about`, what it is, in a sentence (empty if its yaml does not say
     so); `card`, its model card, a path in the repository (empty if none ships);
-    `licence` of its weights;
+    `licence` of its weights; `trained_on`, examples of which tasks they saw;
     `anchor`, its address on a page; mean, low and high of its rank; `cost`, the
     measurement, if there is one of every system of it; and the columns of
     `cost_columns`.
@@ -100,6 +98,7 @@ def encoders(
         of_systems = [measured.get(run_hash) for run_hash in of_encoder.hash]
         row: dict[str, Any] = {"name": name, "about": about(spec), "card": card(spec)}
         row["licence"] = licence(spec)
+        row["trained_on"] = _examples_seen(spec)
         row["anchor"] = "encoder-" + "-".join(re.findall(r"[\w.]+", str(name)))
         row["cost"] = of_systems[0] if all(of_systems) else None
         row |= (
@@ -116,6 +115,14 @@ def encoders(
         ["mean", "low", "high", "_position"], ignore_index=True
     ).drop(columns="_position")
     return pd.concat([table, cost_columns(table.cost.tolist())], axis=1)
+
+
+def _examples_seen(spec: RunSpec) -> str:
+    """Such as `inference (277,230 tuples of SNLI)`; empty without any."""
+    return ", ".join(
+        f"{in_sentence(task_title(task))} ({data})"
+        for task, data in trained_on(spec).items()
+    )
 
 
 def with_verdicts(systems: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -235,52 +242,3 @@ def _ranking_note(
         if ranked <= set(converged[converged.basis == group.basis].name):
             titles.append(group.task_title)
     return [RANKED.format(", ".join(dict.fromkeys(titles)))]
-
-
-def about(spec: RunSpec) -> str:
-    """The sentence after the command at the top of the encoder's yaml; of one that has
-    no yaml, of its kind's.
-    """
-    text = re.sub(r"\n# ", " ", _yaml(spec))
-    sentence = re.search(
-        r"elmo-bench run [^:\n]*encoder=[^:\n]*: (.+?)(?:\.(?:\s|$)|\n)", text
-    )
-    return f"{sentence[1][0].upper()}{sentence[1][1:]}." if sentence else ""
-
-
-def _yaml(spec: RunSpec) -> str:
-    """The yaml of an encoder, or of its kind if the encoder lacks one."""
-    kind = str(spec.settings.get("encoder.contextual.kind"))
-    name = spec.encoder if spec.encoder in choices("encoder") else kind
-    return config_file("encoder", name).read_text(encoding="utf-8")
-
-
-def licence(spec: RunSpec) -> str:
-    """The licence of its weights, or of its static vectors: by the card that ships,
-    else by its yaml; empty if neither says.
-    """
-    path = card(spec)
-    if path:
-        text = (Path(__file__).parents[2] / path).read_text(encoding="utf-8")
-        said = re.search(r"^\| licence \| \[?([^\]|,(]+)", text, re.MULTILINE)
-    elif spec.encoder in choices("encoder"):
-        said = re.search(r"^# Licence: (.+?)\.?$", _yaml(spec), re.MULTILINE)
-    else:
-        said = None
-    return said[1].strip() if said else ""
-
-
-def card(spec: RunSpec) -> str:
-    """The card of its weights, or of its static vectors: a path in the repository;
-    empty if none ships.
-    """
-    settings = spec.settings
-    kind = settings.get("encoder.contextual.kind", settings["encoder.words"])
-    options = {
-        "elmo": "encoder.weights",
-        "hf": "encoder.contextual.weights",
-        "static": "encoder.vectors",
-    }
-    prefix = "elmo-" if kind == "elmo" else ""
-    path = WEIGHTS / f"{prefix}{settings.get(options.get(kind, ''))}.md"
-    return path.as_posix() if (Path(__file__).parents[2] / path).is_file() else ""

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 
 from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.figures import FAINT, INK, SURFACE, Drawing, lanes, look
-from elmo_bench.reporting.formats import signed
+from elmo_bench.reporting.formats import joined, signed
 from elmo_bench.reporting.layouts.encoders import CONTROLS, leading, papers_reduction
-from elmo_bench.reporting.names import BASELINE, in_sentence, task_title
+from elmo_bench.reporting.names import BASELINE, SEEN, in_sentence, task_title
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.steps import (
     CONTEXT,
@@ -227,6 +227,8 @@ def _paint(
         f"points over {OVER} on test; the 95 % intervals",
         "of a family hold together (steps: table 1)",
     ]
+    if any(gain["seen"] for lane in lanes_ for gain in lane.others.values()):
+        below.append(f"{SEEN} trained on examples of the task")
     left.set_xlabel("\n".join([*below, left_out]).strip())
     paper = (
         "\n(the paper: on its data)"
@@ -301,8 +303,7 @@ def _bars(
 
 
 def _step(step: Gain, name: str) -> str:
-    parts = (name, signed(step["gain"], 1), MARKS[step["verdict"]])
-    return " ".join(part for part in parts if part)
+    return joined(name, signed(step["gain"], 1), MARKS[step["verdict"]])
 
 
 def _gain(axes: Axes, at: float, gain: Gain, name: str = "") -> None:
@@ -324,11 +325,10 @@ def _gain(axes: Axes, at: float, gain: Gain, name: str = "") -> None:
     )
     axes.plot(mean, at, marker, color=colour, markersize=6)
     style: Any = {**POINTS, "va": "center", "color": colour}
-    parts = [name, signed(mean, 1), MARKS[verdict]]
+    text = joined(name, signed(mean, 1), MARKS[verdict], gain["seen"])
     if not name:
         style["weight"] = "bold"
-        parts.append(gain["conclusion"])
-    text = " ".join(part for part in parts if part)
+        text = joined(text, gain["conclusion"])
     axes.annotate(text, (max(0, high), at), (9, 0), **style)
 
 

@@ -42,6 +42,7 @@ _LATEX = str.maketrans({
     "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "…": r"\ldots{}",
     "<": "$<$", ">": "$>$", "=": "$=$", "λ": r"$\lambda$", "γ": r"$\gamma$",
     "†": r"\dag{}",
+    "‡": r"\ddag{}",
 })  # fmt: skip
 
 

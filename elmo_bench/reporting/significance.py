@@ -35,6 +35,8 @@ import numpy as np
 LEVEL = 0.95  # of intervals
 POWER = 0.8  # of the smallest difference that could have been detected
 MANY = 1e6  # degrees of freedom that are as good as infinitely many
+DIGITS = 12  # of a difference of scores, which has rounding errors
+ROUNDING = 1e-9  # points
 REFINED = 50  # rounds of an iteration that ends within a thousandth in ten
 
 Score = Callable[[np.ndarray], np.ndarray]  # sums [..., K] to scores [...]
@@ -109,8 +111,9 @@ class Difference:
 
     @property
     def error(self) -> float:
-        """The standard error."""
-        return sqrt(sum(part.value for part in self._parts))
+        """The standard error; 0 where it is a rounding error."""
+        error = sqrt(sum(part.value for part in self._parts))
+        return error if error > ROUNDING else 0.0
 
     @property
     def df(self) -> float:
@@ -226,8 +229,11 @@ def difference(
         replace(estimate, value=max(estimate.value, least))
         for estimate, least in zip(seeds, noise, strict=True)
     )
-    mean = float(score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean())
-    return Difference(mean, raised, Variance(items, len(our_scores) - 1))
+    mean = score(ours.sum(axis=1)).mean() - score(theirs.sum(axis=1)).mean()
+    # Two means that should be equal differ by a rounding error, such as -1e-14, which
+    # an error of zero would make certain.
+    rounded = round(float(mean), DIGITS)
+    return Difference(rounded, raised, Variance(items, len(our_scores) - 1))
 
 
 def _noise(left_out: np.ndarray) -> float:

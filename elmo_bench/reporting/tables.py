@@ -27,6 +27,8 @@ from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
     NOT_CONVERGED,
+    SEEN,
+    TRAINED_ON_THE_TASK,
     UNCHECKED,
     is_checked,
     why_dagger,
@@ -150,8 +152,8 @@ def make_table(
     """A table without its empty columns. A column `scores` says which rows are not
     checked.
 
-    Below `notes` come the notes on daggers and on what is not checked, and the notes of
-    its columns.
+    Below `notes` come the notes on daggers, on encoders that have seen a task and on
+    what is not checked, and the notes of its columns.
     """
     unchecked = ~checked_rows(frame)
     formats = list(formats)
@@ -171,6 +173,8 @@ def make_table(
     if any(DAGGER in "".join(cells) for cells in texts):
         has_marks = {"mark", "fraction"} <= set(frame)
         below.append(why_dagger(frame) if has_marks else NOT_CONVERGED)
+    if any(SEEN in "".join(cells) for cells in texts):
+        below.append(TRAINED_ON_THE_TASK)
     if any(NOT_CHECKED in "".join(cells) for cells in texts):
         below.append(UNCHECKED)
     for line in table.lines:

@@ -8,9 +8,9 @@ import pandas as pd
 from elmo_bench.reporting.charts import chart
 from elmo_bench.reporting.costs import SPEED, cost_formats
 from elmo_bench.reporting.figures import Drawing
-from elmo_bench.reporting.formats import interval, number, signed, words
+from elmo_bench.reporting.formats import interval, joined, number, signed, words
 from elmo_bench.reporting.layouts.encoders import over_baseline
-from elmo_bench.reporting.names import BASELINE, task_title
+from elmo_bench.reporting.names import BASELINE, SEEN, task_title
 from elmo_bench.reporting.published import processor
 from elmo_bench.reporting.significance import mean_interval
 from elmo_bench.reporting.tables import Table, make_table, with_gains
@@ -65,8 +65,10 @@ def worth(
     measured = ON_CPU if environment.device == "cpu" else ON_GPU
     costs = NOTE.format(processor(environment), passes, cost.tokens, measured)
     note = f"Gains: {', '.join(titles)}, each interval of one test alone. {costs}"
+    seen = set(gains[gains.basis.isin(shared) & gains.seen.ne("")].name)
     shown = frame.drop(columns="anchor").assign(
-        gain=frame.gain.where(frame.name != BASELINE)
+        gain=frame.gain.where(frame.name != BASELINE),
+        name=[joined(name, SEEN if name in seen else "") for name in frame.name],
     )
     formats = [
         words("encoder", "name"),

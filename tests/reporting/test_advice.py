@@ -34,7 +34,7 @@ def lines_of_tests(*lines):
     table = pd.DataFrame(lines, columns=["ours", "theirs", "gain", "family_low", "family_high", "verdict"])
     table["conclusion"] = [verdict or "not tested" for verdict in table.verdict]
     table["family_detectable"] = 3.4
-    table["tests"] = len(table)
+    table["family_level"] = 0.05 / len(table)
     part = Variance(0.01, 2)
     table["difference"] = [Difference(gain, (part, part), Variance(1.0, 99)) for gain in table.gain]
     return table
@@ -174,9 +174,25 @@ def test_of_several_floors_the_best_on_dev_is_the_floor():
 def test_what_would_help_is_what_finds_smaller_gains(seeds, items, what):
     lines = lines_of_tests(NOT_SHOWN)
     lines["difference"] = [Difference(1.8, (seeds,), items)]
-    lines["tests"] = 5
+    lines["family_level"] = 0.05 / 5
     [said] = advice(systems("minilm", "tfidf"), lines)
     assert said.endswith(f": more {what} would help most.")
+
+
+def test_what_would_help_is_judged_at_the_level_of_the_tie():
+    """By 39 tests of which 36 are shown, one level says seeds and the other items."""
+    lines = lines_of_tests(NOT_SHOWN)
+    lines["difference"] = [Difference(1.8, (Variance(0.3, 2),), Variance(1.0, 399))]
+    for level, what in ((0.05 / 39, "seeds"), (0.05 / 3, "test items")):
+        [said] = advice(systems("minilm", "tfidf"), lines.assign(family_level=level))
+        assert said.endswith(f": more {what} would help most.")
+
+
+def test_of_two_that_agree_on_every_item_no_gain_is_named_that_was_missed():
+    lines = lines_of_tests(("minilm", "tfidf", 0.0, 0.0, 0.0, "tie"))
+    lines["difference"] = [Difference(0.0, (Variance(0.0, 2),), Variance(0.0, 99))]
+    [said] = advice(systems("minilm", "tfidf"), lines)
+    assert said.startswith("Use tfidf until more data show a gain") and "missed" not in said
 
 
 def test_quick_runs_name_the_best_on_dev_and_say_that_this_is_no_answer():

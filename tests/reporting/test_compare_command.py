@@ -8,11 +8,10 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli import reproduced
-from elmo_bench.cli.compare import power
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, score_of, write_record
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.published import Published
-from elmo_bench.reporting.significance import Difference, Variance, holm
+from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.names import metric_of
 from tests.ledger.records import changed
 from tests.reporting.ledgers import add, fill
@@ -159,30 +158,6 @@ def test_data_of_ones_own_are_said_to_be_enough_or_how_many_more_are_needed(tmp_
     assert "\n## Your data: reviews\n" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
-def test_what_data_can_show_and_what_two_points_would_take():
-    """By the noncentral t distribution (scipy.stats.nct), 4 degrees of freedom: 3.76 at 0.05, 5.12 at 0.05 / 3."""
-    certain = Difference(0.0, (Variance(0.1, 2), Variance(0.1, 2)), Variance(0.0, 99))
-    tested = Difference(0.0, (Variance(0.5, 2), Variance(0.5, 2)), Variance(0.0, 99))
-    assert (tested.error, tested.df) == (1.0, 4.0)
-    [line] = power([certain, tested], 1)
-    assert "With 100 independent test items" in line and "a difference of 3.8 points" in line
-    [of_three] = power([tested], 3)
-    assert "a difference of 5.1 points" in of_three
-    nearly_equal = Difference(0.0, (Variance(1e-6, 1), Variance(1e-6, 1)), Variance(0.0, 99))
-    assert "So these data can show 2 points." in power([nearly_equal], 1)[0]
-    assert "So these data can show 2 points." in power([certain], 1)[0]
-
-
-@pytest.mark.parametrize("variance", [0.3, 30.0, 3000.0])
-@pytest.mark.parametrize("df", [1, 2, 5, 400])
-def test_with_as_many_more_two_points_are_found(df, variance):
-    tested = Difference(0.0, (Variance(variance, df), Variance(variance, df)), Variance(0.1, 399))
-    times = tested.repeats_for(2.0, 0.05)
-    more = [Variance(part.value / times, part.df * times) for part in (*tested.seeds, tested.items)]
-    assert Difference(0.0, tuple(more[:2]), more[2]).detectable_at(0.05) == pytest.approx(2.0, rel=1e-3)
-    assert (times > 1) == (tested.detectable_at(0.05) > 2)
-
-
 def test_p_of_two_tasks_is_adjusted_for_both(tmp_path, capsys):
     for task, lift in (("ner", -0.04), ("sst5", -0.04)):
         fill(tmp_path, task, "glove", seeds=3)
@@ -195,10 +170,6 @@ def test_p_of_two_tasks_is_adjusted_for_both(tmp_path, capsys):
         fill(tmp_path / task, task, "elmo", seeds=3, lift=-0.04)
         alone.append(float(cells(compare(tmp_path / task, capsys, "elmo", "glove")[1], task)[5]))
     assert adjusted == pytest.approx(holm(alone), abs=0.002) and adjusted != alone
-
-
-def test_runs_that_differ_on_no_item_say_nothing_of_what_data_can_show():
-    assert power([Difference(0.0, (), Variance(0.0, 15))], 1) == []
 
 
 def test_runs_that_change_an_option_are_not_compared(tmp_path, capsys):

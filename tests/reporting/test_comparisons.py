@@ -26,7 +26,7 @@ from tests.reporting.frames import (
     tables_in,
     texts,
 )
-from tests.reporting.ledgers import right_on
+from tests.reporting.ledgers import fill, right_on, stuck
 
 
 def by_pair(comparisons):
@@ -177,6 +177,23 @@ def test_the_ladder_has_the_runs_over_its_vectors_and_table_1_has_the_others(tmp
     for name in ("speed", "figure2"):
         shown = {anchor for other in tables_in(tmp_path, name) for anchor in other.anchors(other.lines)}
         assert not shown & set(ladder.anchor)
+
+
+def test_a_fraction_with_a_seed_that_is_not_converged_has_no_verdict_although_the_seed_is_not_compared(tmp_path):
+    fill(tmp_path, "ner", "glove elmo", seeds=2, train_fraction=0.1)
+    assert compare_in(tmp_path, "elmo", "glove").verdict != ""
+    stuck(tmp_path, "ner", "elmo", 2, train_fraction=0.1)
+    row = compare_in(tmp_path, "elmo", "glove")
+    assert (row.n_ours, row.both_converged, row.verdict, row.conclusion) == (2, False, "", "not converged")
+
+
+def test_where_all_items_differ_alike_nothing_is_tested(tmp_path):
+    for seed in (0, 1):
+        right_on(tmp_path, "glove", [], seed=seed)
+        right_on(tmp_path, "elmo", range(10), seed=seed)
+    row = compare_in(tmp_path, "elmo", "glove")
+    assert row.untested.endswith("so nothing says how far the difference varies. Compare on more data")
+    assert (row.gain, row.verdict) == (100.0, "")
 
 
 def test_outcomes_of_other_items_are_named_and_not_tested(tmp_path):

@@ -80,4 +80,6 @@ def test_names_from_records_are_neither_formulas_nor_headings():
     ],
 )
 def test_a_short_gain_has_the_interval_of_its_family(low, high, shown):
-    assert short_gain({"gain": 2.4, "verdict": "ahead", "family_low": low, "family_high": high}) == shown
+    line = {"gain": 2.4, "verdict": "ahead", "family_low": low, "family_high": high, "seen": ""}
+    assert short_gain(line) == shown
+    assert short_gain(line | {"seen": "‡"}) == shown.replace("▲", "▲ ‡")

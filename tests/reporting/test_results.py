@@ -127,6 +127,14 @@ def test_a_run_reproduces_or_by_how_much_it_does_not(score, seed, processor, sai
         assert verdict(score, seed, processor, ROW._replace(sd=None)).startswith("not comparable")
 
 
+def test_two_seeds_that_leave_any_score_open_reproduce_none():
+    """63.7 (Student's t, 1 degree of freedom) · 0.5 · √1.5 = 39."""
+    row = ROW._replace(sd=0.5, seeds={seed: SEEDS[seed] for seed in ("0", "1")})
+    said = "not comparable: published 40.50 for 2 seeds on another processor or seed, which differ too much to tell"
+    assert verdict(40.5, 7, "B", row) == said
+    assert verdict(40.2, 0, "A", row).startswith("reproduced: 0.40 from the published 39.80 of seed 0")
+
+
 def test_seeds_that_hardly_differ_leave_room_for_another_processor():
     row = ROW._replace(mean=36.2, sd=0.04)
     assert verdict(36.6, 7, "B", row) == "reproduced: 0.40 from the published mean 36.20; up to 0.50 counts"

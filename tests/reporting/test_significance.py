@@ -115,6 +115,20 @@ def test_without_any_variance_equal_is_equal(mean, p):
     assert (own.p, own.df, own.interval) == (p, float("inf"), (mean, mean))
 
 
+def test_arms_that_are_right_on_the_same_items_are_equal():
+    """The means of two and of seven seeds differ in the last bit, which an error of zero would make certain."""
+    right = np.array([1.0] * 6 + [0.0])[None, :, None]
+
+    def percent(sums):
+        return 100 * sums[..., 0] / 7
+
+    means = [percent(np.repeat(right, seeds, axis=0).sum(axis=1)).mean() for seeds in (2, 7)]
+    assert 0 < abs(means[0] - means[1]) < 1e-12
+    arms = [np.repeat(right, seeds, axis=0) for seeds in (2, 7)]
+    tested = difference(*arms, percent, [Variance(0.0, 1), Variance(0.0, 6)])
+    assert (tested.mean, tested.error, tested.p) == (0.0, 0.0, 1.0)
+
+
 def test_a_simulated_null_is_rejected_seldom_and_an_effect_is_found():
     world = verdicts.World("quick", 400, 200, (1.0, 1.0))
     assert verdicts.rate(world, seeds=3, better=0.0, trials=400) <= 0.08  # 3 standard errors above 5 %

@@ -58,7 +58,7 @@ def test_gains_at_equal_steps(tmp_path):
     [table], figures = tables_in(tmp_path, "speed"), figures_in(tmp_path, "speed")
     [row] = texts(table)
     assert [row[f"epoch {epoch}"] for epoch in (1, 2, 4)] == ["+5.00", "+10.00", "+5.00"]
-    assert row["end"].startswith("+5.00")
+    assert row["end"].startswith("+5.00") and row["n of the two"] == "1 and 2"
     assert [figure.stem for figure in figures] == ["open-ner-speed"]
     assert figures[0].message.endswith("elmo is 10.0 points ahead of glove after epoch 2, 5.0 at the end")
     assert "glove: 15.00 at 10, 20.00 at 20, 20.00 at 30, 25.00 at 40" in figures[0].alt

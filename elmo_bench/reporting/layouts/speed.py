@@ -71,6 +71,8 @@ def speed(
             for epoch in EPOCHS:
                 if epoch <= len(steps):
                     line[f"epoch {epoch}"] = leads.asof(steps[epoch - 1])
+            if row.n != baseline.n:
+                line["both_seeds"] = f"{row.n} and {baseline.n}"
             line |= {"end": leads.iloc[-1], "mark": row["mark"] or baseline["mark"]}
             line["most"], line["most_epoch"] = _most(leads, baseline)
             lines.append(line)
@@ -83,6 +85,7 @@ def speed(
     formats.append(Format("end", _end, {"": "end"}))
     formats.append(number("most", "most", "+.2f"))
     formats.append(number("after epoch", "most_epoch", "d"))
+    formats.append(words("n of the two", "both_seeds"))
     suite = systems.suite.iloc[0]
     title = (
         f"{experiment.caption}: gains over {BASELINE} on dev at equal steps, "
