@@ -131,16 +131,23 @@ def test_arms_that_are_right_on_the_same_items_are_equal():
 
 def test_a_simulated_null_is_rejected_seldom_and_an_effect_is_found():
     world = verdicts.World("quick", 400, 200, (1.0, 1.0))
-    assert verdicts.rate(world, seeds=3, better=0.0, trials=400) <= 0.08  # 3 standard errors above 5 %
-    assert verdicts.rate(world, seeds=3, better=20.0, trials=20) == 1.0
+    three = verdicts.EVEN[0]
+    assert verdicts.rate(world, design=three, better=0.0, trials=400) <= 0.08  # 3 standard errors above 5 %
+    assert verdicts.rate(world, design=three, better=20.0, trials=20) == 1.0
+
+
+@pytest.mark.parametrize("design", verdicts.UNEVEN, ids=lambda design: design.name)
+def test_every_design_is_simulated(design):
+    world = verdicts.World("quick", 100, 50, (1.0, 1.0))
+    assert verdicts.rate(world, design=design, better=40.0, trials=5) == 1.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize("design", verdicts.EVEN, ids=lambda design: design.name)
 @pytest.mark.parametrize("world", verdicts.WORLDS, ids=lambda world: world.name)
-def test_false_alarms(world, seeds):
+def test_false_alarms(world, design):
     even = world.seeds[0] == world.seeds[1]
-    assert verdicts.rate(world, seeds=seeds, better=0.0, trials=2000) <= (0.065 if even else 0.085)
+    assert verdicts.rate(world, design=design, better=0.0, trials=2000) <= (0.065 if even else 0.085)
 
 
 @pytest.mark.parametrize(
