@@ -6,7 +6,7 @@ It ends when the steps, the time or the passes are spent.
 import math
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, pairwise
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
+from torch.optim import Optimizer
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
@@ -62,12 +63,7 @@ class Training:
         words = len(model.softmax.bias)
         self.sampler = Sampler(words, min(recipe.samples, words), self.device)
         self.parameters = [part for part in model.parameters() if part.requires_grad]
-        optimizer = {
-            key: value for key, value in plain["optimizer"].items() if value is not None
-        }
-        self.optimizer = construct(
-            "recipe.optimizer", OPTIMISERS, optimizer, self.parameters
-        )
+        self.optimizer = optimizer_of(config, self.parameters)
         self.rate = self.optimizer.param_groups[0]["lr"]
         self.step = 0
         self.read = 0  # targets
@@ -300,6 +296,21 @@ class Training:
                 f"{path}: from a training with other {other}. Resume with the same, or "
                 f"remove {self.out}, or give another out=."
             )
+
+
+def optimizer_of(config: DictConfig, parameters: Sequence[Tensor]) -> Optimizer:
+    """The optimiser of `recipe.optimizer`; options that are null are left out.
+
+    Raises UserError for an unknown name or option.
+    """
+    recipe: Any = OmegaConf.to_container(config.recipe, resolve=True)
+    options = recipe["optimizer"]
+    if isinstance(options, dict):
+        options = {key: value for key, value in options.items() if value is not None}
+    optimizer: Optimizer = construct(
+        "recipe.optimizer", OPTIMISERS, options, parameters
+    )
+    return optimizer
 
 
 def device_of(config: DictConfig) -> str:

@@ -1,10 +1,11 @@
 """The options of a training, checked before the long work."""
 
+import torch
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.export import DTYPES
-from elmo_bench.pretraining.loop import BFLOAT16, device_of
+from elmo_bench.pretraining.loop import BFLOAT16, device_of, optimizer_of
 from elmo_bench.spec.settings import Rules, check_rules, number, text
 
 # Tuples, since a value may be a list, which a dict or a set cannot look up.
@@ -69,3 +70,4 @@ def check_run(config: DictConfig) -> None:
             "the three."
         )
     device_of(config)
+    optimizer_of(config, [torch.zeros(1, requires_grad=True)])  # for its errors

@@ -254,7 +254,7 @@ def test_more_than_half_of_the_last_gradients_end_a_training_on_any_device(tmp_p
     [
         (["accelerator=gpu"], "no CUDA device here"),
         (["shape.lstm.n_layers=-1"], "shape: "),
-        (["recipe.optimizer.name=best"], r"recipe\.optimizer\.name=best: unknown name"),
+        (["recipe.optimizer.name=best", "corpus=nowhere/*.txt"], r"recipe\.optimizer\.name=best: unknown name"),
         (["recipe.schedule=slow"], r"recipe\.schedule=slow: give one of: constant, linear, cosine"),
         (["recipe.precision=16"], r"recipe\.precision=16: give one of: 32-true, bf16-mixed"),
         (["dtype=int4"], "dtype=int4: give one of: float32"),

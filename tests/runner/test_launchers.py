@@ -143,6 +143,36 @@ def test_a_run_waits_for_the_memory_that_the_running_ones_have_still_to_take(mon
     assert launchers._fits(jobs[2], {})
 
 
+@pytest.mark.parametrize("visible", ["", "5,7"])
+def test_the_next_run_gets_the_gpu_that_is_free(monkeypatch, visible):
+    """Of two GPUs, three runs at once and five runs."""
+    first, second = visible.split(",") if visible else ("0", "1")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    started = []
+
+    def start_(_server, job, _command, gpu, share):
+        child = SimpleNamespace(job=job, gpu=gpu, share=share, exitcode=None, sentinel=None, pid=0)
+        child = type("Child", (SimpleNamespace,), {"__hash__": object.__hash__})(**vars(child))
+        started.append(child)
+        return child
+
+    ends = iter([1, 0, 3, 2, 4])  # the runs by number, in the order in which they end
+
+    def one_ends(*_, **__):
+        started[next(ends)].exitcode = 0
+
+    for name, value in {
+        "gpus": lambda: 2, "_fork_server": lambda jobs: None, "_start": start_, "wait": one_ends,
+        "available_memory": lambda: 9, "resident_memory": lambda pid: 0, "_end": lambda children: None, "ended": lambda job, code: job,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(launchers, name, value)
+    runs = [launchers.Job(None, "", Path(str(number)), 0) for number in range(5)]
+    carried_out = [job for job in launchers._local(runs, {"jobs": 3}, None) if job is not None]
+    assert [child.gpu for child in started] == [first, second, first, second, first]
+    assert {child.share for child in started} == {0.5}
+    assert [runs.index(job) for job in carried_out] == [1, 0, 3, 2, 4]
+
+
 def test_jobs_of_schedulers_import_from_the_folders_of_the_sweep_and_not_from_the_current_one(tmp_path, monkeypatch):
     """A `random.py` beside the data would end every job."""
     monkeypatch.chdir(tmp_path)
