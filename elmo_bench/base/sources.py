@@ -148,7 +148,7 @@ class SuiteData:
         self, options: Mapping[str, Any], split: str, root: Path | None
     ) -> list[Any]:
         """The examples of a split on the Hub. Raises UserError."""
-        raise NotImplementedError
+        raise UserError("Data.from_hub: not written. See docs/extend.md.")
 
     def canonical(self, example: Any) -> dict[str, Any]:
         """The example as JSON in the task's schema: its fields."""
@@ -159,7 +159,7 @@ class SuiteData:
 
         Raises UserError with file and line.
         """
-        raise NotImplementedError
+        raise UserError("Data.read_file: not written. See docs/extend.md.")
 
 
 def as_list(names: Any) -> list[Any]:

@@ -127,7 +127,7 @@ def _encoders(options: argparse.Namespace) -> list[str]:
         if options.names or options.encoder:
             raise UserError("--published compares every run. Name no encoder.")
         return []
-    encoders = list(options.names)
+    encoders = [name.rstrip("/") for name in options.names]
     for name in encoders:
         if "=" in name and ", " not in name:
             raise UserError(

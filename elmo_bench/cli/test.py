@@ -13,7 +13,7 @@ from elmo_bench.cli import parser
 from elmo_bench.spec.names import load_encoder, task_class
 from elmo_bench.spec.run_spec import described
 
-_GUIDE = "see CONTRIBUTING.md."
+_GUIDE = "see docs/extend.md."
 DRAWS = 20  # of a few examples, until some have different gold
 
 
@@ -66,7 +66,10 @@ def _without_yaml(folder: Path) -> list[str]:
         is_encoder = "def load(" in path.read_text(encoding="utf-8", errors="replace")
         if is_encoder and not _is_configured(folder, path.stem):
             yaml = f"conf/encoder/{path.stem}.yaml"
-            lines.append(f"encoder {path.stem}: no yaml. Write {yaml}: {_GUIDE}")
+            lines.append(
+                f"encoder {path.stem}: no yaml of this kind. "
+                f"Write {yaml} with kind: {path.stem}: {_GUIDE}"
+            )
     for path in sorted(folder.glob("tasks/*/")):
         name = path.name
         has_code = any(path.glob("*.py"))

@@ -62,6 +62,12 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
 
     Raises UserError if there are no such files.
     """
+    if not isinstance(weights, str):
+        names = ", ".join(["mini", *PUBLISHED])
+        raise UserError(
+            f"weights={weights!r:.60}: give a path, user/repo on the Hugging Face Hub, "
+            f"or one of: {names}."
+        )
     if options is not None:
         return resolve_file(options), resolve_file(weights)
     if weights in PUBLISHED:

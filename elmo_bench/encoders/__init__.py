@@ -44,6 +44,8 @@ class Encoder(Protocol):
     # May also have
     # - `expect(words)`: the words that `encode` will read, in one call before the
     #   first;
+    # - `check_texts(sentences)`, called with all texts of a run before it trains: it
+    #   raises UserError if one of them cannot be encoded;
     # - `files`: the paths of the files that it was loaded from, or `inputs` if these do
     #   not hold its numbers;
     # - `packages`: names of installed packages on whose versions the checksum depends;

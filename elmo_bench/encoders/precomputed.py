@@ -11,7 +11,7 @@ files may be in one folder.
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -80,20 +80,25 @@ class Precomputed:
         encoder was loaded.
         """
         sentences = check_tokens(sentences, "encode")
+        self.check_texts(sentences)
         keys = [line_of(sentence) for sentence in sentences]
-        missing = [key for key in keys if key and key not in self._places]
-        if missing:
-            raise UserError(
-                f"{self.where}: no layers for the sentence '{missing[0]:.300}' "
-                f"({len(missing)} of {len(keys)} in this batch are missing). Add the "
-                "layers of all texts that `elmo-bench texts` writes for this task."
-            )
         layers = []
         for sentence, key in zip(sentences, keys, strict=True):
             layers.append(self._read(sentence, key))
         for path in {self._places[key][0].path for key in keys if key}:
             self._contents[path].check()
         return layers
+
+    def check_texts(self, sentences: Iterable[Sequence[str]]) -> None:
+        """Raise UserError if a sentence is missing: which, and how many of these."""
+        keys = [line_of(sentence) for sentence in sentences]
+        missing = [key for key in keys if key and key not in self._places]
+        if missing:
+            raise UserError(
+                f"{self.where}: no layers for the sentence '{missing[0]:.300}' "
+                f"({len(missing):,} of {len(keys):,} are missing). Add the layers of "
+                "all texts that `elmo-bench texts` writes for this task."
+            )
 
     def _read(self, sentence: Sequence[str], key: str) -> Tensor:
         if not sentence:

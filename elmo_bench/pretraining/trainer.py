@@ -84,11 +84,16 @@ PERPLEXITY = (
 def alone(config: DictConfig) -> AbstractContextManager[None]:
     """For `with`: a block in which no other process trains into the folder `out`.
 
-    Raises UserError if one does.
+    Raises UserError if one does, and for a name of published weights.
     """
     out = Path(str(config.out)).resolve()
     if not out.name:
         raise UserError(f"out={config.out}: give a folder below it.")
+    if out.name in ("mini", *PUBLISHED):
+        raise UserError(
+            f"out={config.out}: commands would take it for the published weights of "
+            "this name. Give another name."
+        )
     held = UserError(
         f"out={config.out}: another process trains there now. Wait for its end, or "
         "give another out=."

@@ -46,7 +46,7 @@ def trained_on(spec: RunSpec) -> dict[str, str]:
     """Examples of which tasks its weights were trained on, and of which data, by task;
     empty if its yaml names none.
 
-    Its line begins so: `# Trained on: snli (pairs of SNLI), squad (questions)`.
+    Its line begins so: `# Trained on: TASK (which data), TASK (which data)`.
     """
     if spec.encoder not in choices("encoder"):
         return {}

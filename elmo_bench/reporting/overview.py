@@ -118,7 +118,7 @@ def encoders(
 
 
 def _examples_seen(spec: RunSpec) -> str:
-    """Such as `inference (277,230 tuples of SNLI)`; empty without any."""
+    """The task in words and the data, such as `parsing (a treebank)`."""
     return ", ".join(
         f"{in_sentence(task_title(task))} ({data})"
         for task, data in trained_on(spec).items()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -19,10 +19,8 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.model import check
 from elmo_bench.runner.data import Splits, words_of
 from elmo_bench.runner.heads import (
-    About,
     build_head,
     build_indexer,
     build_stores,
@@ -88,14 +86,6 @@ class Trial:
         """The same head with other initial weights."""
         pl.seed_everything(seed, verbose=False)
         vocabulary = vocabulary_of(self.spec, self.data, self.train)
-        hints = get_type_hints(About, include_extras=True)
-        try:
-            check(vocabulary, hints["vocabulary"], "Data.vocabulary")
-        except UserError as error:
-            raise UserError(
-                f"{error}. Give lists of texts, or numbers above 0: `predict` reads no "
-                "other."
-            ) from None
         return build_head(self.spec, self.frozen, lexicon_of(self.train), vocabulary)
 
     def loss(self) -> Tensor:

@@ -65,6 +65,8 @@ def check_files(
 ) -> str:
     """What `write` writes, at `path`, is scored, and `read_file` reads its texts, if no
     second file holds the gold."""
+    if isinstance(metric.files, str):
+        raise UserError(f"Metric.files: a text. Give a tuple: ('{metric.files}',).")
     data.write(path, examples, predicted)
     if not path.is_file():
         raise UserError(

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import torch
 from pydantic import Field
@@ -34,7 +34,7 @@ from elmo_bench.encoders.embedder import (
 )
 from elmo_bench.encoders.tuning import Source, source_of, tuned_part
 from elmo_bench.ledger import RunPaths, Spec
-from elmo_bench.ledger.model import Model
+from elmo_bench.ledger.model import Model, check
 from elmo_bench.nn.character_cnn import CharacterCnn
 from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.data import distinct_texts
@@ -187,12 +187,21 @@ def vocabulary_of(spec: RunSpec, data: Any, train: Sequence[Any]) -> dict[str, A
     """What the head of a run needs to know about its training examples.
 
     Its keyword arguments, which are kept with it. A floor adds the features that it
-    finds there. data: the task's `Data`.
+    finds there. data: the task's `Data`. Raises UserError for other things than lists
+    of texts and numbers above 0.
     """
     vocabulary: dict[str, Any] = data.vocabulary(train)
     if spec.head == FLOOR:
         floor = head_class(spec.task, spec.head)
         vocabulary |= floor.vocabulary(train, **numbers_of(spec))
+    hints = get_type_hints(About, include_extras=True)
+    try:
+        check(vocabulary, hints["vocabulary"], "Data.vocabulary")
+    except UserError as error:
+        raise UserError(
+            f"{error}. Give lists of texts, or numbers above 0: `predict` reads no "
+            "other."
+        ) from None
     return vocabulary
 
 

@@ -1,20 +1,47 @@
 """The frozen parts that a record names, which may come from a stranger: only published
-names are followed, and files that the user gives."""
+names are followed, and files that the user gives. Other files have other names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.pretrained import PUBLISHED
 from elmo_bench.encoders.hf_files import NAMES
 from elmo_bench.encoders.static import KNOWN
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.config import choices
+from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.settings import name_of
 
 _WORD = re.compile(r"\w[\w.-]*")
 _BILMS = ("mini", *PUBLISHED)
 # That each kind of encoder knows by name.
 WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}
+
+
+def check_names(spec: RunSpec, setup: Setup) -> None:
+    """Raise UserError for a file or folder that the record would call by a published
+    name, and for a name that a folder here has, too."""
+    for options in setup.encoders.values():
+        names = WEIGHTS.get(str(options.get("kind")), ())
+        weights = options.get("weights")
+        _check_name("weights", weights, names)
+        is_taken = weights in names and Path(str(weights)).is_dir()
+        if is_taken and spec.encoder not in choices("encoder"):
+            raise UserError(
+                f"encoder.name={weights}: a folder here, and the name of published "
+                "weights. Rename the folder."
+            )
+    _check_name("vectors", setup.vectors, KNOWN)
+
+
+def _check_name(option: str, path: Any, names: Collection[str]) -> None:
+    if path is not None and path not in names and name_of(path) in names:
+        raise UserError(
+            f"{option} {path}: records and tables would take it for the published "
+            f"{name_of(path)}. Rename it."
+        )
 
 
 def encoders_of(

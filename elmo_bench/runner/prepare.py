@@ -25,6 +25,7 @@ from elmo_bench.runner.data import (
     words_of,
 )
 from elmo_bench.runner.first_look import check_size
+from elmo_bench.runner.named_parts import check_names
 from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.spec.names import load_encoder
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -136,6 +137,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
     Raises UserError for bad data or weights, and for a GPU that is missing.
     """
     _check_device(spec, setup)
+    check_names(spec, setup)
     with noted() as notes:
         data = build_data(spec, setup)
         splits = read_splits(data, spec, setup)
@@ -152,6 +154,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         if spec.part("task.characters"):
             note_long_words(words)
         frozen = load_frozen(spec, setup, words)
+        _check_texts(frozen, splits)
         suite_vectors = _suite_vectors(setup, frozen, words)
         if spec.head != FLOOR:
             _note_foreign(setup, frozen, suite_vectors, splits)
@@ -167,6 +170,19 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         checks=checks,
         code=spec.code,
     )
+
+
+def _check_texts(frozen: Frozen, splits: Splits) -> None:
+    """Pass all texts to the encoders that have `check_texts`."""
+    checks = [getattr(each, "check_texts", None) for each in frozen.encoders.values()]
+    if not any(checks):
+        return
+    texts: dict[tuple[str, ...], None] = {}
+    for examples in splits.values():
+        for example in examples:
+            texts |= dict.fromkeys(example.texts)
+    for check in filter(None, checks):
+        check(list(texts))
 
 
 def _check_device(spec: RunSpec, setup: Setup) -> None:

@@ -25,6 +25,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import own_suite
 from elmo_bench.spec.allowed import check_allowed, may_be_new
+from elmo_bench.spec.choice_checks import check_keys, check_names
 from elmo_bench.spec.conf_files import (
     CONF,
     choices,
@@ -42,10 +43,6 @@ from elmo_bench.spec.task_files import (  # noqa: F401  # others import them fro
     task_yaml,
 )
 
-NEEDED = {  # the keys of a choice that every run reads
-    "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
-    "encoder": ("name", "words", "vectors", "contextual"),
-}
 # Nothing would read a new option of these groups. Below them are arguments of
 # optimisers, heads and encoders, which check their arguments.
 CHECKED = ("task", "encoder", "mix")
@@ -191,8 +188,8 @@ def _composed(
     parts = [_choice(group, choice, folder)[0] for group, choice in used.items()]
     config = OmegaConf.merge(*parts, content)
     assert isinstance(config, DictConfig)
-    _check_keys(config, used)
-    _check_names(config, used)
+    check_keys(config, used)
+    check_names(config, used)
     put_head(config, used)
     OmegaConf.set_struct(config, True)
     return config
@@ -207,31 +204,6 @@ def _override_choices(
         for other, choice in overrides.items():
             if other not in chosen:
                 used[other] = choice
-
-
-def _check_keys(config: DictConfig, used: Mapping[str, str]) -> None:
-    """Raises UserError for a task or an encoder whose yaml lacks a key of NEEDED."""
-    for group in used.keys() & NEEDED.keys():
-        keys = list(config[group] or ())
-        missing = ", ".join(key for key in NEEDED[group] if key not in keys)
-        if missing:
-            raise UserError(
-                f"{group}={used[group]}: its yaml has no {missing}. "
-                f"See others in conf/{group}."
-            )
-
-
-def _check_names(config: DictConfig, used: Mapping[str, str]) -> None:
-    """Raises UserError for a yaml with another `name`: a run is known by this name."""
-    plain: Any = OmegaConf.to_container(config)
-    for group in used.keys() & {"suite", "encoder"}:
-        name = str(plain[group].get("name"))
-        is_unresolved = name.startswith(("???", "${"))
-        if name != used[group] and not is_unresolved:
-            raise UserError(
-                f"{group}={used[group]}: its yaml has name: {name:.60}. "
-                "Give file and name one name."
-            )
 
 
 @cache

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.reading import reading
+from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.describe import rate_factor
 from elmo_bench.spec.options import spelled
@@ -27,10 +28,11 @@ from elmo_bench.spec.tuning import TUNE
 from elmo_bench.spec.variants import (
     PaperFigures,
     Variant,
-    read_figures,
+    mapping_at,
     read_mapping,
+    read_paper,
     read_references,
-    read_variant,
+    read_variants,
 )
 
 MAIN = "table1"  # compares encoders; its tasks are in the paper's order
@@ -257,23 +259,17 @@ def _parsed(name: str, content: dict[str, Any]) -> Experiment:
     if unknown:
         keys = ", ".join(sorted(map(str, unknown)))
         raise ValueError(f"unknown key {keys}")
-    without = tuple(content.get("without", ()))
-    variants = []
-    for key, options in content.get("variants", {}).items():
-        variants.append(read_variant(str(key), **options))
-    paper = {}
-    for task, figures in content.get("paper", {}).items():
-        paper[task] = read_figures(**figures)
+    without = tuple(as_list(content.get("without", ())))
     families = {}
-    for family, tests in content.get("families", {}).items():
+    for family, tests in mapping_at(content, "families").items():
         families[str(family)] = read_mapping(tests)
     fields = {
         **content,
         "name": name,
         "row": content.get("name", "{}"),
         "without": without,
-        "variants": tuple(variants),
-        "paper": paper,
+        "variants": read_variants(content),
+        "paper": read_paper(content),
         "reference": read_references(content.get("reference")),
         "families": families,
     }
@@ -281,7 +277,11 @@ def _parsed(name: str, content: dict[str, Any]) -> Experiment:
 
 
 def _check(experiment: Experiment) -> None:
-    """Raises ValueError for keys that contradict each other."""
+    """Raises ValueError for keys of another kind, or that contradict each other."""
+    for key in ("about", "caption", "row", "heading", "over", "layout", "axis"):
+        value = getattr(experiment, key)
+        if not isinstance(value, str):
+            raise ValueError(f"{key}: {value!s:.60} is not a text")
     order = experiment.order
     least = experiment.least
     if not isinstance(order, int | float) or not isinstance(least, int):

@@ -25,7 +25,11 @@ def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
         return {}
     content = plain_yaml(path)
     keys = (content.get("heads") or {}).get(head) or {}
-    report = content.get("report", {}) | keys.get("report", {})
+    report: dict[str, Any] = {}
+    for part in (content.get("report"), keys.get("report")):
+        if part is not None and not isinstance(part, dict):
+            raise UserError(f"task={task}: report of its yaml is no mapping. Give one.")
+        report |= part or {}
     return content | keys | {"report": report}
 
 

@@ -51,17 +51,44 @@ class PaperFigures:
     gain: float | None = None
 
 
-def read_variant(
+def mapping_at(content: Mapping[str, Any], key: str) -> Mapping[Any, Any]:
+    """The mapping at a key of a yaml; {} without one. Raises ValueError."""
+    value = content.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{key}: give a mapping")
+    return value
+
+
+def read_variants(content: Mapping[str, Any]) -> tuple[Variant, ...]:
+    """The variants of a yaml. Raises ValueError."""
+    variants = []
+    for key, options in mapping_at(content, "variants").items():
+        if not isinstance(options, Mapping):
+            raise ValueError(f"variants.{key}: give a mapping of options")
+        variants.append(_variant(str(key), **options))
+    return tuple(variants)
+
+
+def _variant(
     key: str, *, encoder: str | None = None, name: str = "", **options: Any
 ) -> Variant:
-    """The variant of a key of a yaml."""
     return Variant(key, name or key, options, encoder)
 
 
-def read_figures(
+def read_paper(content: Mapping[str, Any]) -> dict[str, PaperFigures]:
+    """The paper's figures of a yaml, by task. Raises ValueError."""
+    paper = {}
+    for task, figures in mapping_at(content, "paper").items():
+        is_mapping = isinstance(figures, Mapping)
+        if not is_mapping or not {"scored", "figures"} <= figures.keys():
+            raise ValueError(f"paper.{task}: give a mapping with scored and figures")
+        paper[task] = _figures(**figures)
+    return paper
+
+
+def _figures(
     scored: str, figures: Mapping[str, Any], gain: float | None = None
 ) -> PaperFigures:
-    """The paper's figures of a task in a yaml."""
     printed = {str(key): Printed(*as_list(value)) for key, value in figures.items()}
     return PaperFigures(scored, printed, gain)
 

@@ -197,8 +197,8 @@ def test_code_without_a_yaml_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("elmo_bench.base.include.folders", [Path(tmp_path)])
     assert main(["test"]) == 1
     assert capsys.readouterr().out.splitlines() == [
-        "WRONG  encoder long: no yaml. Write conf/encoder/long.yaml: see CONTRIBUTING.md.",
-        "WRONG  task mine: no yaml. Write conf/task/mine.yaml: see CONTRIBUTING.md.",
+        "WRONG  encoder long: no yaml of this kind. Write conf/encoder/long.yaml with kind: long: see docs/extend.md.",
+        "WRONG  task mine: no yaml. Write conf/task/mine.yaml: see docs/extend.md.",
     ]
 
 

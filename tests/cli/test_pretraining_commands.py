@@ -38,6 +38,15 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("name", ["mini", "small"])
+def test_a_folder_with_the_name_of_published_weights_is_refused_before_anything_is_read(refused, tmp_path, name):
+    out = tmp_path / name
+    for command in ("pretrain corpus=nowhere.txt", "finetune weights=mini corpus=nowhere.txt"):
+        said = refused(*command.split(), f"out={out}")
+        assert said.endswith("would take it for the published weights of this name. Give another name.")
+    assert not out.exists()
+
+
 def evaluated(capsys, weights, corpus):
     capsys.readouterr()
     assert main(["evaluate", f"weights={weights}", f"corpus={corpus}", "format=json", "threads=1"]) == 0

@@ -161,8 +161,20 @@ def test_the_script_for_flair_writes_layers_of_every_text(tmp_path, monkeypatch)
 
 def test_a_missing_sentence_is_named(path):
     encoder = precomputed.load(weights=str(path))
-    with pytest.raises(UserError, match=r"no layers for the sentence 'Not there \.' \(1 of 2 in this batch"):
+    with pytest.raises(UserError, match=r"no layers for the sentence 'Not there \.' \(1 of 2 are missing"):
         encoder.encode([SENTENCES[0], ("Not", "there", ".")])
+
+
+def test_texts_without_layers_are_counted_before_a_run_trains(tmp_path, monkeypatch, refused):
+    """Of all splits, and none of them is trained on."""
+    monkeypatch.chdir(tmp_path)
+    for split, rows in (("train", "a b\tx\nc\ty\n"), ("dev", "a\tx\n"), ("test", "c\ty\nd e\tx\n")):
+        (tmp_path / f"{split}.tsv").write_text(f"text\tlabel\n{rows}", encoding="utf-8")
+    safetensors(tmp_path / "v.safetensors", [LAYERS[0][:, :2], LAYERS[0][:, :1]], {"a b": "0", "c": "1"})
+    monkeypatch.setattr("elmo_bench.runner.train.build", None)
+    options = ("task=classification", "data.file=.", "encoder=precomputed", "encoder.name=v.safetensors")
+    said = refused("run", *options, "trainer.threads=1")
+    assert "no layers for the sentence 'a' (2 of 4 are missing)" in said
 
 
 @pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)

@@ -161,11 +161,14 @@ def test_the_next_run_gets_the_gpu_that_is_free(monkeypatch, visible):
     def one_ends(*_, **__):
         started[next(ends)].exitcode = 0
 
-    for name, value in {
-        "gpus": lambda: 2, "_fork_server": lambda jobs: None, "_start": start_, "wait": one_ends,
-        "available_memory": lambda: 9, "resident_memory": lambda pid: 0, "_end": lambda children: None, "ended": lambda job, code: job,
-    }.items():  # fmt: skip
-        monkeypatch.setattr(launchers, name, value)
+    monkeypatch.setattr(launchers, "gpus", lambda: 2)
+    monkeypatch.setattr(launchers, "available_memory", lambda: 9)
+    monkeypatch.setattr(launchers, "resident_memory", lambda pid: 0)
+    monkeypatch.setattr(launchers, "_fork_server", lambda jobs: None)
+    monkeypatch.setattr(launchers, "_start", start_)
+    monkeypatch.setattr(launchers, "wait", one_ends)
+    monkeypatch.setattr(launchers, "ended", lambda job, code: job)
+    monkeypatch.setattr(launchers, "_end", lambda children: None)
     runs = [launchers.Job(None, "", Path(str(number)), 0) for number in range(5)]
     carried_out = [job for job in launchers._local(runs, {"jobs": 3}, None) if job is not None]
     assert [child.gpu for child in started] == [first, second, first, second, first]

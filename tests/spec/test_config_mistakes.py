@@ -4,6 +4,7 @@ import re
 import textwrap
 
 import pytest
+from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
@@ -101,6 +102,14 @@ BOMB = b"a0: &a0 1\n" + b"".join(
             b"name: bad\nvectors: null\n",
             "encoder=bad: its yaml has no words, contextual. See others in conf/encoder.",
         ),
+        (
+            b"defaults: [hf]\nname: bad\ncontextual: models/my-bert\n",
+            "encoder=bad: contextual of its yaml is models/my-bert. Give a mapping. See others in conf/encoder.",
+        ),
+        (
+            b"defaults: [minilm]\nname: bad\nweights: models/my-minilm\n",
+            "encoder=bad: nothing reads weights at the top of its yaml. Options of an encoder belong below contextual.",
+        ),
     ],
 )
 def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, forgotten, text, said):
@@ -113,6 +122,28 @@ def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, forgo
     with pytest.raises(UserError, match=re.escape(said)):
         compose("config", ["encoder=bad"])
     compose("config", ["encoder=glove"])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"name": "my_task"}, "task=mytask: its yaml has name: my_task. Give file and name one name."),
+        ({"training": {"schedule": "linear"}}, "task=mytask: training.schedule of its yaml is linear. Give a mapping."),
+        ({"report": ["My task"]}, "task=mytask: report of its yaml is ['My task']. Give a mapping."),
+        ({"head": "mine"}, "task=mytask: head of its yaml is mine. Give a mapping."),
+    ],
+)
+def test_a_task_whose_yaml_has_another_name_or_no_mapping_is_refused(tmp_path, forgotten, more, said):
+    text = (ROOT / "conf/task/sst5.yaml").read_text(encoding="utf-8")
+    content = OmegaConf.to_container(OmegaConf.create(text)) | {"name": "mytask"}
+    content["training"] |= more.pop("training", {})
+    (tmp_path / "conf" / "task").mkdir(parents=True)
+    OmegaConf.save(OmegaConf.create(content | more), tmp_path / "conf/task/mytask.yaml")
+    forgotten.append(tmp_path)
+    config._choice.cache_clear()
+    config._composed.cache_clear()
+    with pytest.raises(UserError, match=re.escape(said)):
+        compose("config", ["task=mytask"])
 
 
 def test_the_yaml_of_an_encoder_in_the_docs_composes(tmp_path, forgotten):

@@ -79,6 +79,10 @@ def test_table1(task):
         ("{about: x, sweep: {place: [both]}, axis: place}", "axis: 'both' is not a number"),
         ("{about: x, sweep: {task: ner}, variants: {a: {place: both}}}", "variants: place is not in the sweep"),
         ("{about: x, sweep: [{task: ner}, snli]}", "sweep: not a mapping from options to values, or a list of them"),
+        ("{about: x, sweep: {task: ner}, caption: [a, b]}", "caption: ['a', 'b'] is not a text"),
+        ("{about: x, sweep: {task: ner}, variants: [a]}", "variants: give a mapping"),
+        ("{about: x, sweep: {task: ner}, variants: {a: last}}", "variants.a: give a mapping of options"),
+        ("{about: x, sweep: {task: ner}, paper: {ner: {figures: {}}}}", "paper.ner: give a mapping with scored and"),
         ("{about: x", ":1 cannot be read as YAML (expected ',' or '}'"),
     ],
 )
