@@ -187,9 +187,15 @@ def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:
         )
     advice = "Compute it from the weights, such as with hashlib.sha256 of their bytes."
     other = load_encoder(**options, run_seed=1)
-    has_same_checksum = other.checksum == encoder.checksum
-    if has_same_checksum and not torch.equal(_vectors(other), ours):
+    draws = not torch.equal(_vectors(other), ours)
+    if draws and other.checksum == encoder.checksum:
         raise UserError(f"encoder: one checksum for the weights of two seeds. {advice}")
+    if draws and not _share_identity(encoder, other):
+        raise UserError(
+            "encoder: its vectors depend on the seed, so each seed of a run would have "
+            "a hash of its own. Give it an identity, equal for all seeds, and its yaml "
+            "draws: true."
+        )
     with torch.no_grad():
         for parameter in _parameters(same):
             parameter.view(-1)[:1].add_(1.0)
@@ -202,6 +208,11 @@ def check_weights(encoder: Encoder, options: Mapping[str, Any]) -> str:
         )
     count = sum(parameter.numel() for parameter in parameters)
     return f"frozen: {count:,} parameters; checksum {encoder.checksum:.24}"
+
+
+def _share_identity(encoder: Encoder, other: Encoder) -> bool:
+    ours = getattr(encoder, "identity", None)
+    return ours is not None and ours == getattr(other, "identity", None)
 
 
 def _check_frozen(encoder: Encoder) -> Tensor:
