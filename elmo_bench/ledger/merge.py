@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, disk_errors
@@ -86,7 +86,7 @@ def merge(
         if run.record.name not in names:
             continue
         try:
-            with run_lock(ours):
+            with disk_errors(run.work), run_lock(ours):
                 record = read_record_at(run, copies, metrics=metrics)
                 _add(run, ours, record, merged, metrics)
                 _complete(ours, merged, changes)
@@ -170,7 +170,18 @@ def _copy_files(
             target = ours.work / relative
             if target.exists() and not replace:
                 continue
-            with path.open("rb") as source, atomic_write(target) as file:
+            with _opened(path) as source, atomic_write(target) as file:
                 shutil.copyfileobj(source, file)
             copied.append(str(relative))
     return copied
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """A file of their ledger. Raises UserError if it cannot be read."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        why = error.strerror or error
+        raise UserError(
+            f"{path}: cannot be read ({why}). Look at the file and its disk."
+        ) from None

@@ -16,6 +16,7 @@ from elmo_bench.base.json import digest
 from elmo_bench.ledger.model import Model
 
 SCHEMA: Literal[3] = 3
+MOST_LAYERS = 1000  # of a mix: a page names each
 _TIME = "%Y-%m-%dT%H:%M:%S+00:00"  # one format, so that times sort as texts
 Attempt = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 Place = Annotated[str, Field(pattern=r"^(input|output)( \w[\w.+=-]*)?$")]
@@ -72,10 +73,10 @@ class MixWeights(Model):
     """One mix after one epoch."""
 
     # After the softmax, lowest layer first.
-    weights: Annotated[list[Figure], Field(min_length=1)]
+    weights: Annotated[list[Figure], Field(min_length=1, max_length=MOST_LAYERS)]
     gamma: Figure  # the factor before the weighted sum
     # Mean norm of each layer's vectors over the tokens of dev.
-    norms: list[Amount] = Field(default=[])
+    norms: list[Amount] = Field(default=[], max_length=MOST_LAYERS)
 
 
 class Epochs(Model):

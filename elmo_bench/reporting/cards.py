@@ -66,5 +66,7 @@ def card(spec: RunSpec) -> str:
         "static": "encoder.vectors",
     }
     prefix = "elmo-" if kind == "elmo" else ""
-    path = WEIGHTS / f"{prefix}{settings.get(options.get(kind, ''))}.md"
-    return path.as_posix() if (Path(__file__).parents[2] / path).is_file() else ""
+    name = f"{prefix}{settings.get(options.get(kind, ''))}.md"
+    # Listed, as the name in a record may be longer than a file's can be.
+    shipped = {path.name for path in (Path(__file__).parents[2] / WEIGHTS).glob("*.md")}
+    return (WEIGHTS / name).as_posix() if name in shipped else ""

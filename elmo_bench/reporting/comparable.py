@@ -14,6 +14,9 @@ from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import QUICK
 
+# Bytes of the start of a file's name. Each name has more, and 255 in all.
+LONGEST_STEM = 100
+
 
 def with_groups(systems: pd.DataFrame) -> pd.DataFrame:
     """The systems, sorted by suite, task in the paper's order, and group; the best test
@@ -175,7 +178,7 @@ def _heading(task: str, note: str) -> str:
 
 def _stems(task: pd.DataFrame, notes: set[str]) -> dict[str, str]:
     """The start of the file names of a task, by note. Notes that have the same words,
-    such as the columns `a b` and `a-b`, are told apart by a checksum.
+    such as the columns `a b` and `a-b`, are told apart by a checksum, and long ones.
     """
     first = task.iloc[0]
     stems = {}
@@ -183,10 +186,16 @@ def _stems(task: pd.DataFrame, notes: set[str]) -> dict[str, str]:
         words = findall(r"[\w.]+", note.replace("=", " ").replace(",", ""))
         stems[note] = "-".join([first.suite, first.task, *words])
     count = Counter(stems.values())
-    return {
-        note: stem if count[stem] == 1 else f"{stem}-{crc32(note.encode()):08x}"
-        for note, stem in stems.items()
-    }
+    named = {}
+    for note, stem in stems.items():
+        start = stem.encode()[:LONGEST_STEM].decode(errors="ignore")
+        if start != stem:
+            named[note] = f"{start}-{crc32(f'{stem} {note}'.encode()):08x}"
+        elif count[stem] > 1:
+            named[note] = f"{stem}-{crc32(note.encode()):08x}"
+        else:
+            named[note] = stem
+    return named
 
 
 def _joined(*parts: str) -> str:

@@ -24,6 +24,7 @@ from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.tables import Table, make_table, wide
 from elmo_bench.spec.experiments import MAIN, Experiment
 
+FOLDERS = ("tables", "figures")
 START, END = (
     "<!-- table: make report writes it -->",
     "<!-- /table -->",
@@ -35,6 +36,8 @@ MINUTES, MINUTES_END = (
 # The page names every table and figure that was written with it; links in findings have
 # other texts.
 _LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
+# A table or a figure; a page of somebody else may name any file.
+_NAME = re.compile(r"[\w.+=-]+\.(csv|tex|svg|png)")
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -52,8 +55,9 @@ def write(
     """Write every file and return its SHA-256 by path. Tables and figures that only the
     earlier page names are removed.
 
-    findings: by suite.
+    findings: by suite. Raises UserError if tables/ or figures/ is a link.
     """
+    _refuse_links(out)
     files: dict[Path, bytes] = {}
     for table in board.tables:
         files[out / "tables" / f"{table.stem}.csv"] = to_csv(table).encode()
@@ -62,18 +66,42 @@ def write(
         files[out / "figures" / f"{figure.stem}.svg"] = figure.svg.encode()
     files[out / "README.md"] = markdown_page(board, findings).encode()
     index = out / "index.html"
-    earlier = (
-        {out / name.decode() for name in _LINK.findall(index.read_bytes())}
-        if index.exists()
-        else set()
-    )
+    earlier = _named(index)
     page = html_page(board, findings, ledger=ledger, out=out)
     written = {index: _written(index, (piece.encode() for piece in page))}
     for path, content in files.items():
         written[path] = _written(path, [content])
-    for path in earlier - files.keys():
-        path.unlink(missing_ok=True)
+    _remove(earlier - files.keys(), out)
     return written
+
+
+def _refuse_links(out: Path) -> None:
+    """Raises UserError for a folder of tables or figures that is elsewhere."""
+    for name in FOLDERS:
+        if (out / name).is_symlink():
+            raise UserError(
+                f"--out {out}: {out / name} is a symbolic link, which is not followed. "
+                "Remove it, or choose another folder."
+            )
+
+
+def _named(index: Path) -> set[Path]:
+    """The tables and figures that an earlier page names."""
+    named = set()
+    if index.exists():
+        for link in _LINK.findall(index.read_bytes()):
+            folder, _, name = link.decode(errors="replace").partition("/")
+            if _NAME.fullmatch(name):
+                named.add(index.parent / folder / name)
+    return named
+
+
+def _remove(paths: set[Path], out: Path) -> None:
+    """Remove these tables and figures where they are regular files."""
+    for name in FOLDERS:
+        for path in sorted((out / name).glob("*")):
+            if path in paths and path.is_file() and not path.is_symlink():
+                path.unlink()
 
 
 def _written(path: Path, pieces: Iterable[bytes]) -> str:

@@ -164,7 +164,7 @@ def log_of(run: Any) -> dict[str, Any]:
     # fractions, too
     changes = [f"{key}={value}" for key, value in spec.changes.items()]
     named = ", ".join([run.encoder, *changes])
-    model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=/-]+', '_', named)}"
+    model = f"{US}/{re.sub(r'[^A-Za-z0-9_.+=-]+', '_', named)}"
     data = f"{US}-{spec.suite}-{spec.task}"
     time = str(int(datetime.fromisoformat(run.created).timestamp()))
     identity = f"{data}/{model}/{time}/{UUID(run.attempt)}"

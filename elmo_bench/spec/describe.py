@@ -1,6 +1,7 @@
 """How a run is called: its label, the command that makes it, its learning rate."""
 
 import shlex
+from math import isfinite
 from typing import Any
 
 from elmo_bench.base.errors import UserError
@@ -75,7 +76,7 @@ def rate_factor(spec: RunSpec) -> float | None:
     """The learning rate divided by the default run's, as `lr_scale` on the command
     line.
 
-    None if a run has no learning rate.
+    None if a run has no learning rate, or one beyond all numbers.
     """
     rate = spec.settings.get(RATE)
     if not isinstance(rate, int | float) or rate <= 0:
@@ -85,4 +86,5 @@ def rate_factor(spec: RunSpec) -> float | None:
     usual_rate = (spec.usual or {}).get(RATE)
     if not isinstance(usual_rate, int | float) or usual_rate <= 0:
         return None
-    return float(f"{rate / usual_rate:.6g}")
+    factor = rate / usual_rate
+    return float(f"{factor:.6g}") if isfinite(factor) else None

@@ -14,7 +14,6 @@ from omegaconf import DictConfig
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
-from elmo_bench.spec.allowed import VERSIONS
 from elmo_bench.spec.conf_files import config_file, config_files
 from elmo_bench.spec.config import (
     choice_yaml,
@@ -29,12 +28,12 @@ from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.settings import (
     ABSENT,
     METRIC,
-    OWN,
     OWN_COLUMNS,
     check_run,
     name_of,
     parts_of,
 )
+from elmo_bench.spec.stated import UNCHANGED, has_changes
 from elmo_bench.spec.task_files import head_choice, head_options
 
 # With either, the seed draws the training examples.
@@ -59,7 +58,7 @@ class RunSpec:
     size: str
     settings: dict[str, Any]
     contents: dict[str, Any] | None = None
-    # The `changes` that a record states. They follow from the settings and identify
+    # The `changes` that a record states, if its settings have them. They identify
     # nothing; with them, no config is composed.
     stated_changes: dict[str, str] | None = None
 
@@ -78,7 +77,11 @@ class RunSpec:
     @classmethod
     def of_record(cls, record: Any) -> Self:
         """The spec of a record, a `ledger.Record`."""
-        return cls(**record.spec.to_json(), stated_changes=record.changes)
+        spec = cls(**record.spec.to_json())
+        changes = record.changes
+        if changes is None or not has_changes(spec.settings, changes):
+            return spec
+        return replace(spec, stated_changes=changes)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, equal for equal specs."""
@@ -251,7 +254,7 @@ class RunSpec:
         """
         if self.stated_changes is not None:
             stated = self.stated_changes
-            return {key: stated[key] for key in sorted(stated.keys() - _UNCHANGED)}
+            return {key: stated[key] for key in sorted(stated.keys() - UNCHANGED)}
         return computed_changes(self) or {}
 
     @property
@@ -280,12 +283,12 @@ def computed_changes(spec: RunSpec) -> dict[str, str] | None:
     settings = {key: value for key, value in ABSENT.items() if key in usual}
     settings |= spec.settings
     changes = head_options(spec.head)
-    for key in settings.keys() - _UNCHANGED:
+    for key in settings.keys() - UNCHANGED:
         value = settings[key]
         if _differs(key, value, usual):
             changes[key] = spelled(value)
     # An option of the encoder that is null is in no settings.
-    for key in usual.keys() - settings.keys() - _UNCHANGED - ABSENT.keys():
+    for key in usual.keys() - settings.keys() - UNCHANGED - ABSENT.keys():
         if key.startswith("encoder.contextual."):
             changes[key] = "null"
     return dict(sorted(changes.items()))
@@ -326,11 +329,6 @@ def _without_spaces(name: str) -> str:
 def composed(options: tuple[str, ...]) -> RunSpec:
     """The spec of the run with these options, which is composed once."""
     return RunSpec.of(config_of(options))
-
-
-# No change of the user's: versions of code, names of the user's files and columns, and
-# what is scored.
-_UNCHANGED = {*VERSIONS, METRIC, *(f"data.{key}" for key in OWN)}
 
 
 def _differs(option: str, value: Any, usual: Mapping[str, Any]) -> bool:

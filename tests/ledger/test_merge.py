@@ -1,5 +1,9 @@
 """Ledgers from two machines become one."""
 
+import errno
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -113,6 +117,32 @@ def test_what_is_damaged_linked_or_held_is_named_and_the_rest_is_added(theirs, o
     assert sorted(line.split(": ")[0].split("/")[-1] for line in merged.problems) == [
         "seed0.json", "seed1.npz", "seed2.json", "seed3",
     ]  # fmt: skip
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_added(theirs, ours, capsys, monkeypatch):
+    runs = [store_record(theirs, seed=seed) for seed in range(3)]
+    for run in runs:
+        run.work.mkdir()
+        (run.work / "head.safetensors").write_bytes(b"x")
+    head, work = runs[0].work / "head.safetensors", runs[1].work
+    opened, is_symlink = Path.open, Path.is_symlink
+
+    def forbid(function, forbidden):
+        def forbidding(path, *arguments, **options):
+            if path == forbidden:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return function(path, *arguments, **options)
+
+        return forbidding
+
+    monkeypatch.setattr(Path, "open", forbid(opened, head))
+    monkeypatch.setattr(Path, "is_symlink", forbid(is_symlink, work))
+    assert main(["merge", str(theirs), "--into", str(ours)]) == 1
+    said = capsys.readouterr()
+    assert f"{head}: cannot be read (Permission denied). Look at the file and its disk." in said.err
+    assert f"{work}: Permission denied" in said.err
+    assert "1 records added, 0 were present; 0 conflicts, 2 skipped" in said.out
+    assert [record.seed for record in read_all(ours).records] == [2]
 
 
 def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added(theirs, ours):

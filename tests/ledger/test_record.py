@@ -73,6 +73,8 @@ def test_round_trip(make_record, tmp_path):
         ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
         ({"layer_weights": [{"=1+1": {"weights": [1.0], "gamma": 1.0}}]}, r"weights\[0\].=1\+1.* match pattern"),
         ({"layer_weights": [{"input": {"weights": [], "gamma": 1.0}}] * 3}, r"input.weights: \[\] List should have"),
+        ({"layer_weights": [{"input": MIX | {"weights": [0.0] * 1001}}] * 3}, r"input.weights: .*at most 1000 items"),
+        ({"layer_weights": [{"input": MIX | {"norms": [0.0] * 1001}}] * 3}, r"input.norms: .*at most 1000 items"),
         ({"layer_weights": [{"input": MIX}, {"input": MIX | {"weights": [1.0]}}]}, "the epochs, or weights and norms"),
         ({"layer_weights": [{"input": MIX}, {"output": MIX}]}, "the epochs, or weights and norms"),
         ({"layer_weights": [{"input": MIX | {"norms": [1.0]}}] * 2}, "the epochs, or weights and norms"),

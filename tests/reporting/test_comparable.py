@@ -57,6 +57,17 @@ def test_columns_that_differ_in_punctuation_alone_have_files_of_their_own(tmp_pa
     assert len({*stems}) == 3 and all(stem.startswith("reviews-classification-data.label-") for stem in stems)
 
 
+@pytest.mark.parametrize("letter", ["a", "列"])
+def test_long_names_of_columns_have_short_file_names_of_their_own(tmp_path, letter):
+    for number in range(3):
+        settings = {"data.file": "x.csv", "data.label": f"{letter * (230 if letter == 'a' else 80)}{number}"}
+        add(tmp_path, "classification", "glove", 0, suite="reviews", data=str(number), settings=settings)
+    stems = groups_in(tmp_path).stem
+    assert len({*stems}) == 3
+    assert all(stem.startswith("reviews-classification-data.label-") for stem in stems)
+    assert max(len(stem.encode()) for stem in stems) < 120
+
+
 def test_without_the_whole_the_share_is_the_fraction_that_was_asked_for(tmp_path):
     add(tmp_path, "ner", "glove", 0, train_fraction=0.3)
     add(tmp_path, "ner", "glove", 0, max_train=50)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from elmo_bench.__main__ import main
+from elmo_bench.ledger import RunPaths
 from elmo_bench.reporting.samples import item_scores
 from elmo_bench.spec.names import metric_of
+from tests.ledger.records import changed, put
 from tests.reporting.ledgers import add
 
 # Of version 0.3.0: what it requires of a log and of each result, what else is written, and the types of both.
@@ -110,6 +112,18 @@ def test_a_folder_has_the_score_of_each_test_item(tmp_path):
     assert rows[0]["evaluation_result_id"] == log["evaluation_results"][0]["evaluation_result_id"]
     assert len({row["sample_id"] for row in rows}) == len(rows)
     assert len(list(out.rglob("*_samples.jsonl"))) == 2
+
+
+def test_encoders_of_one_name_from_two_folders_have_folders_of_their_own(tmp_path):
+    ledger, out = tmp_path / "runs", tmp_path / "store"
+    for folder in ("a", "b"):
+        record = add(ledger, "ner", "elmo", 0, weights=folder)
+        there = RunPaths.of(ledger, record).record
+        put(there, changed(record, {"environment/source": f"data/{folder}/elmo"}))
+    assert main(["report", "--ledger", str(ledger), "--out", str(tmp_path), "--every-eval-ever", str(out)]) == 0
+    models = {path.parent for path in out.rglob("*_samples.jsonl")}
+    place = out / "data/elmo-bench-open-ner/elmo-bench"
+    assert models == {place / "a_elmo", place / "b_elmo"}
 
 
 def test_a_sentence_without_entities_is_right_if_none_is_predicted():

@@ -3,7 +3,7 @@
 import pytest
 
 from elmo_bench.__main__ import main
-from elmo_bench.reporting.cards import trained_on
+from elmo_bench.reporting.cards import card, trained_on
 from elmo_bench.reporting.names import TRAINED_ON_THE_TASK
 from elmo_bench.spec.config import choices
 from tests.reporting.frames import board_of, sections_of, texts
@@ -59,3 +59,11 @@ def test_compare_marks_either_side_and_says_why_once(ledger, capsys, encoders):
     rows = {line.split(" | ")[0].strip("| "): line for line in said.splitlines() if line.startswith("| ")}
     marked = "minilm" if len(encoders) == 3 else "snli"
     assert [name for name, line in rows.items() if "‡" in line] == [marked] and said.count(TRAINED_ON_THE_TASK) == 1
+
+
+@pytest.mark.parametrize(
+    ("weights", "path"), [("mini", "elmo_bench/weights/elmo-mini.md"), ("x" * 300, ""), ("../../README", "")]
+)
+def test_only_a_card_that_ships_is_named(weights, path):
+    spec = spec_of("ner", "elmo", settings={"encoder.weights": weights})
+    assert card(spec) == path

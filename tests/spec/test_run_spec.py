@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -15,10 +16,10 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.config_settings import _encoder
-from elmo_bench.spec.describe import command_of, label_of
+from elmo_bench.spec.describe import command_of, label_of, rate_factor
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
-from elmo_bench.spec.settings import check_run
+from elmo_bench.spec.settings import RATE, check_run
 from tests.runs import first_ones
 from tests.spec.test_config import FIXED
 
@@ -274,6 +275,48 @@ def test_an_option_of_an_encoder_that_is_null_is_a_change():
     without = replace(usual, settings={name: value for name, value in usual.settings.items() if name != key})
     assert computed_changes(without) == {key: "null"}
     assert computed_changes(usual) == {}
+
+
+EVIL = {
+    "ledger": "/home/victim",
+    "overwrite": "true",
+    "data.root": "/srv/evil",
+    "logger": "wandb",
+    "experiment": "table1",
+}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [EVIL, *({key: value} for key, value in EVIL.items()), {"encoder.contextual.a b": "null"}, {"mix": "first"},
+     {"data.max_train": "many"}, {"data.max_train": "9" * 5000}, {"mix": "last", "ledger": "null"}],
+)  # fmt: skip
+def test_changes_that_the_settings_of_a_record_lack_are_not_taken(stated):
+    made = spec("task=ner", "encoder=elmo", "mix=last")
+    read = RunSpec.of_record(SimpleNamespace(spec=made, changes=stated))
+    assert read.changes == {"mix": "last"}
+    assert label_of(read) == "mix=last"
+    assert command_of(read, 0) == command_of(made, 0)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [{"head": "linear"}, {"mix": "last"}, {"mix": "last", "task.training.patience": "null"}, {"task.version": "0"},
+     {"encoder.contextual.stateful": "null"}],
+)  # fmt: skip
+def test_changes_that_the_settings_of_a_record_have_are_taken_as_stated(stated):
+    made = spec("task=ner", "encoder=elmo", "mix=last")
+    settings = {key: value for key, value in made.settings.items() if key != "encoder.contextual.stateful"}
+    settings |= {"task.training.patience": None}
+    read = RunSpec.of_record(SimpleNamespace(spec=replace(made, settings=settings), changes=stated))
+    assert read.changes == {key: value for key, value in stated.items() if key != "task.version"}
+
+
+def test_a_learning_rate_beyond_all_numbers_has_no_factor():
+    made = spec("task=ner", "encoder=elmo")
+    far = replace(made, settings=made.settings | {RATE: 1e308})
+    assert rate_factor(far) is None
+    assert rate_factor(replace(far, settings=made.settings | {RATE: 2 * made.settings[RATE]})) == 2
 
 
 @pytest.mark.parametrize(
