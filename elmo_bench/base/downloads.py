@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock
 
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, disk_errors, sha256_of
+from elmo_bench.base.files import atomic_write, disk_errors, not_locked, sha256_of
 from elmo_bench.base.partial import NO_RANGE, OK, PARTIAL, DownloadError, Partial
 from elmo_bench.base.progress import console
 from elmo_bench.base.refusals import make_folder
@@ -112,10 +112,18 @@ def fetch(
 
 
 def _fetch_once(url: str, path: Path, checksum: str | None) -> None:
-    """Download a file unless another process does. Raises DownloadError."""
+    """Download a file unless another process does.
+
+    Raises DownloadError, and UserError if the folder cannot be locked.
+    """
     make_folder(path.parent)
     lock = Path(f"{path}.lock")
-    with FileLock(lock):  # ends with the process
+    held = FileLock(lock, fallback_to_soft=False)  # ends with the process
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(held)
+        except OSError as error:
+            raise not_locked(error, lock) from None
         if not path.is_file():  # another process may have downloaded it
             line = f"downloading {redacted(url)} to {path}"
             console.print(line, highlight=False, markup=False)

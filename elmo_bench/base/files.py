@@ -235,10 +235,23 @@ def locked(path: Path, content: str, *, held: UserError) -> Iterator[None]:
         except Timeout:
             raise held from None
         except OSError as error:
-            why = error.strerror or error
-            not_locked = UserError(f"{path}: cannot be locked ({why})")
-            raise refusal(error, path) or not_locked from None
+            raise not_locked(error, path) from None
         yield
+
+
+def not_locked(error: OSError, path: Path) -> UserError:
+    """The error for a file that the system does not lock."""
+    why = error.strerror or error
+    return refusal(error, path) or UserError(f"{path}: cannot be locked ({why})")
+
+
+def name_text(name: str) -> str:
+    """The name of a file as text, which any JSON file can have.
+
+    A byte that is not UTF-8, which Python keeps as half of a surrogate pair, is
+    escaped.
+    """
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:

@@ -12,6 +12,8 @@ from typing import IO
 UNFINISHED = ".unfinished"
 # Their names, earlier versions' names included.
 TEMPORARY = r"\..+\.[0-9a-f]{8}(\.unfinished)?"
+# Of these, what other programs hardly use. The part of a download is none: it resumes.
+OURS = r"\..+\.[0-9a-f]{8}\.unfinished"
 STALE = 24 * 3600  # seconds
 # Earlier versions let safetensors write caches: it left files of these names, which
 # other programs use too, and whose content begins so after eight bytes.
@@ -36,15 +38,15 @@ def hold(file: IO) -> None:
 def remove_stale(folder: Path) -> None:
     """Remove unfinished files that killed processes left in a folder.
 
-    These are older than a day, and no process holds them. A process looks at a folder
-    once.
+    These are older than a day, and no process holds them. The part of a download stays.
+    A process looks at a folder once.
     """
     if folder in _looked_at:
         return
     _looked_at.add(folder)
     for path in folder.glob(f".*{UNFINISHED}"):
         with contextlib.suppress(OSError):
-            if _is_stale(path):
+            if re.fullmatch(OURS, path.name, re.DOTALL) and _is_stale(path):
                 path.unlink()
     for path in folder.glob(ORPHANS):
         with contextlib.suppress(OSError):

@@ -150,11 +150,12 @@ class HfEncoder:
         Raises UserError if that leaves no room for a word.
         """
         positions = UNLIMITED
-        for name in LIMITS:
-            limit = getattr(self.model.config, name, None) or -1
-            if limit > 0:  # XLNet has -1, for no limit
-                positions = min(positions, limit)
-        longest = min(self.tokeniser.model_max_length, positions - ROOM)
+        with reading(self.name, "a transformer whose limits are numbers", AGAIN):
+            for name in LIMITS:
+                limit = getattr(self.model.config, name, None) or -1
+                if limit > 0:  # XLNet has -1, for no limit
+                    positions = min(positions, limit)
+            longest = int(min(self.tokeniser.model_max_length, positions - ROOM))
         if longest <= self.words.markers:
             raise UserError(
                 f"encoder.name={self.name}: reads {longest} pieces at most, so no "

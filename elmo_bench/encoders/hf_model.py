@@ -25,6 +25,8 @@ PARTS = 20_000
 MASKS = 2**26  # bytes of buffers, such as causal masks, that any network may have
 # A key of config.json that names the file of weights.
 WEIGHTS_KEY = "transformers_weights"
+# A key of config.json that names a library, which transformers then imports.
+LIBRARY_KEY = "quantization_config"
 
 
 @reader
@@ -81,6 +83,11 @@ def _config(folder: Path) -> Any:
         raise UserError(
             f"{path}: names a file of weights ({WEIGHTS_KEY}), which may be any file. "
             "Remove that key."
+        )
+    if _has_key(settings, LIBRARY_KEY):
+        raise UserError(
+            f"{path}: chooses a library for its numbers ({LIBRARY_KEY}). Save the "
+            "model in float32 or bfloat16."
         )
     config = AutoConfig.from_pretrained(folder, **SAFELY)
     for part in _parts(config):

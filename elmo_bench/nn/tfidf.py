@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from elmo_bench.base.errors import UserError
 from elmo_bench.text.batch import Text
 
+LONGEST = 10  # tokens or characters of an n-gram: a text has as many of each length
 # What scikit-learn says where no term is left.
 NOTHING_LEFT = ("empty vocabulary", "no terms remain", "< documents than min_df")
 
@@ -39,9 +40,10 @@ def character_counter(lengths: Sequence[int], **options: Any) -> CountVectorizer
 
 def _check_lengths(lengths: Sequence[int], what: str) -> None:
     are_whole = len(lengths) == 2 and all(type(length) is int for length in lengths)
-    if not are_whole or not 1 <= lengths[0] <= lengths[1]:
+    if not are_whole or not 1 <= lengths[0] <= lengths[1] <= LONGEST:
         raise UserError(
-            f"the floor counts {what}. Give whole numbers from 1, the smaller first."
+            f"the floor counts {what}. Give whole numbers from 1 to {LONGEST}, the "
+            "smaller first."
         )
 
 
@@ -67,7 +69,8 @@ class TfIdf(nn.Module):
     N texts have, and the vector is divided by its length: scikit-learn's
     TfidfVectorizer with `sublinear_tf`.
 
-    counter: of these terms, made by `token_counter` or `character_counter`.
+    counter: of these terms, made by `token_counter` or `character_counter`. Raises
+    UserError for a term that occurs twice.
     """
 
     idf: Tensor
@@ -75,6 +78,8 @@ class TfIdf(nn.Module):
     def __init__(self, counter: CountVectorizer, terms: Sequence[str]):
         super().__init__()
         self.dim = len(terms)
+        if len(set(terms)) < self.dim:
+            raise UserError("the floor has a term twice. Give each term once.")
         self.counter = counter.set_params(vocabulary=list(terms))
         self.register_buffer("idf", torch.ones(len(terms)))
 

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from elmo_bench.base.errors import plain
+from elmo_bench.base.markdown import literal
 from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.costs import cost_formats
@@ -63,18 +63,6 @@ def table_lines(table: Table) -> str:
 def to_markdown(table: Table) -> str:
     """The table with aligned columns, without folded rows and notes."""
     return markdown(table.columns, table.texts(table.shown), words=table.words)
-
-
-def literal(text: str) -> str:
-    """One line without HTML, links, images or control characters.
-
-    GitHub makes a link of a bare address too.
-    """
-    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", plain(re.sub(r"[\r\n]+", " ", text)))
-    text = re.sub(r"(?<=\w):(?=//)", "&#58;", text)
-    text = re.sub(r"(?i)\bwww\.", "www&#46;", text)
-    text = re.sub(r"(?<=[\w.+-])@(?=\w)", "&#64;", text)
-    return re.sub(r"(?<!\\)\\*([\[\]])", r"\\\1", text)
 
 
 def html_page(

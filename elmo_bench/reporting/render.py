@@ -15,11 +15,12 @@ import pandas as pd
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.markdown import literal
 from elmo_bench.reporting import published
 from elmo_bench.reporting.findings import Findings
 from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.leaderboard import Leaderboard
-from elmo_bench.reporting.pages import html_page, literal, markdown_page, table_lines
+from elmo_bench.reporting.pages import html_page, markdown_page, table_lines
 from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.tables import Table, make_table, wide
 from elmo_bench.spec.experiments import MAIN, Experiment

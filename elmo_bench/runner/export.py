@@ -1,14 +1,17 @@
 """A trained head in a folder of its own, which moves to another machine."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.markdown import literal
 from elmo_bench.base.refusals import make_folder
 from elmo_bench.encoders.static import KNOWN
-from elmo_bench.ledger import Record, read_record, score_of
+from elmo_bench.ledger import Record, RunPaths, read_record, score_of
+from elmo_bench.runner.heads import AGAIN
 from elmo_bench.runner.named_parts import WEIGHTS
 from elmo_bench.runner.trained import head_of
 from elmo_bench.spec.run_spec import RunSpec
@@ -50,6 +53,8 @@ def export_head(record_file: Path, folder: Path, *, overwrite: bool) -> list[Pat
     record = read_record(record_file)
     head_file = record_file.with_suffix("") / "head.safetensors"
     head_of(record, record_file, head_file)
+    RunPaths.of(folder, record)  # refuses names that no run has
+    version = _version(record, record_file)
     new_record = folder / record_file.name
     new_head = folder / record_file.stem / head_file.name
     card = folder / "README.md"
@@ -63,28 +68,38 @@ def export_head(record_file: Path, folder: Path, *, overwrite: bool) -> list[Pat
         with atomic_write(new) as handle:
             handle.write(old.read_bytes())
     with atomic_write(card, "w") as handle:
-        handle.write(_card(record, new_record.name))
+        handle.write(_card(record, new_record.name, version))
     return files
 
 
-def _card(record: Record, name: str) -> str:
+def _version(record: Record, record_file: Path) -> str:
+    """The elmo-bench that made a record; "" if it does not say. Raises UserError."""
+    version = record.environment.packages.get(PACKAGE, "")
+    if version and not re.fullmatch(r"[\w.+-]+", version):
+        raise UserError(
+            f"{record_file}: {version!r:.60} is no version of {PACKAGE}. {AGAIN}"
+        )
+    return version
+
+
+def _card(record: Record, name: str, version: str) -> str:
     """The README of the folder; `name` is the record's."""
     spec = RunSpec.of_record(record)
     needed = [*_encoders(spec), *_vectors(spec)]
     options = [part.option for part in needed if part.option]
-    lines = [part.line for part in needed]
+    lines = [literal(part.line) for part in needed]
     return CARD.format(
-        task=spec.task,
-        encoder=tuned_name(spec.encoder, spec.settings),
+        task=literal(spec.task),
+        encoder=literal(tuned_name(spec.encoder, spec.settings)),
         tuned=" of head and encoder" if record.parameters.tuned else "",
-        version=record.environment.packages.get(PACKAGE, ""),
+        version=version,
         examples=record.data.counts.train,
-        suite=spec.suite,
-        metric=record.metric,
+        suite=literal(spec.suite),
+        metric=literal(record.metric),
         score=score_of(record, "test"),
         refit=_refit(record),
-        record=name,
-        head=f"{Path(name).stem}/head.safetensors",
+        record=literal(name),
+        head=literal(f"{Path(name).stem}/head.safetensors"),
         parts="\n".join(lines) or "- none: the words' vectors were trained",
         options="".join(f', {option}="PATH"' for option in options),
         flags="".join(f" --{option} PATH" for option in options),

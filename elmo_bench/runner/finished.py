@@ -15,6 +15,7 @@ from typing import Any
 
 from elmo_bench.base.downloads import SETTLED, Content, local_files_only
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import name_text
 from elmo_bench.base.json import canonical
 from elmo_bench.base.sources import MissingData
 from elmo_bench.encoders.inputs import Inputs, inputs_of
@@ -146,7 +147,7 @@ def _paths(
 
 def _digests(kind: str, paths: Sequence[Path]) -> Files:
     """The SHA-256 of each file by its name; of many files, one of all together."""
-    names = [path.name for path in paths]
+    names = [name_text(path.name) for path in paths]
     digests = [Content(path).sha256 for path in paths]
     if len(paths) > MANY:
         text = "".join(

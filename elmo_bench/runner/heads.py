@@ -46,8 +46,8 @@ from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary
 
 AGAIN = "Run it again with overwrite=true."
-# What building a head of a stranger's numbers may raise.
-_UNFIT = (
+# What a head of a stranger's numbers may raise when it is built, or when it answers.
+UNFIT = (
     TypeError,
     ValueError,
     KeyError,
@@ -221,6 +221,9 @@ class About(Model):
     lexicon: Lexicon
     encoders: dict[str, str]  # `Frozen.checksums`
     attempt: str = ""  # of the record; heads of earlier versions lack it
+    # Trained on train and dev. Written only if it was; heads of earlier versions lack
+    # it.
+    refit: bool = False
 
 
 class KeptHead(NamedTuple):
@@ -230,9 +233,17 @@ class KeptHead(NamedTuple):
     about: About
 
 
-def keep_head(head: Any, about: About, paths: RunPaths, attempt: str) -> dict[str, Any]:
-    """Write the trained head of a run; what its record says of the file."""
-    about = about.model_copy(update={"attempt": attempt})
+def keep_head(
+    head: Any, about: About, paths: RunPaths, attempt: str, *, refit: bool
+) -> dict[str, Any]:
+    """Write the trained head of a run; what its record says of the file.
+
+    refit: it was trained on train and dev.
+    """
+    update: dict[str, Any] = {"attempt": attempt}
+    if refit:
+        update["refit"] = True
+    about = about.model_copy(update=update)
     file = paths.work / "head.safetensors"
     write_head(file, KeptHead(head.state_dict(), about))
     return {"file": str(file.relative_to(paths.folder)), "bytes": file.stat().st_size}
@@ -294,7 +305,7 @@ def build_kept(
             raise ValueError("its tensors have other names or shapes")
         head = build_head(*parts)
         head.load_state_dict(saved.tensors)
-    except _UNFIT as error:
+    except UNFIT as error:
         why = str(error).partition("\n")[0]
         raise UserError(
             f"{head_file}: does not fit the {spec.task} head of this version ({why}). "

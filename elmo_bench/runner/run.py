@@ -165,7 +165,7 @@ def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
         refitted = refit(prepared, record.epochs.best, paths.work)
         trained = refitted.trained
         head: Any = trained.module.head
-        kept = keep_head(head, trained.about, paths, record.attempt)
+        kept = keep_head(head, trained.about, paths, record.attempt, refit=True)
     update = {"kept": Kept(**kept), "refit": Refit(**refitted.about)}
     record = record.model_copy(update=update)
     ledger.rewrite_record(paths, record)
@@ -215,7 +215,9 @@ def _trained(
             refitted = refit(prepared, trained.history.best_epoch, paths.work)
             content["refit"] = refitted.about
             kept = refitted.trained
-        content["kept"] = keep_head(kept.module.head, kept.about, paths, attempt)
+        content["kept"] = keep_head(
+            kept.module.head, kept.about, paths, attempt, refit=setup.refit
+        )
         record = record_of(content)
         ledger.write_record(paths, record, outcomes)
         _remove_rest(paths, predictions=setup.predictions)

@@ -18,7 +18,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Record
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.heads import AGAIN, KeptHead, build_kept, read_head
+from elmo_bench.runner.heads import AGAIN, UNFIT, KeptHead, build_kept, read_head
 from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
 from elmo_bench.runner.prepare import Frozen, load_frozen, with_words
 from elmo_bench.spec.config import compose
@@ -88,7 +88,7 @@ class TrainedHead:
         if complete:
             self._prepare(words_of(examples))
             batches = self._batches(list(complete.values()))
-            of_complete = _answers(self.head, batches, len(complete), ask)
+            of_complete = self._answers(batches, len(complete), ask)
             for place, answer in zip(complete, of_complete, strict=True):
                 answers[place] = answer
         return answers
@@ -109,6 +109,22 @@ class TrainedHead:
         self.head, self.index = build_kept(
             self.spec, self.setup, self.frozen, self.saved, self.head_file
         )
+
+    def _answers(self, batches: DataModule, count: int, ask: Ask) -> list[Any]:
+        """An answer for each example, in order.
+
+        Raises UserError where the head's numbers fit no text.
+        """
+        try:
+            return _answers(self.head, batches, count, ask)
+        except (torch.OutOfMemoryError, MemoryError):
+            raise
+        except UNFIT as error:
+            why = str(error).partition("\n")[0]
+            raise UserError(
+                f"{self.head_file}: gives no answers ({type(error).__name__}: {why}). "
+                f"{AGAIN}"
+            ) from error
 
     def _batches(self, examples: list[Any]) -> DataModule:
         return DataModule(
@@ -144,6 +160,11 @@ def head_of(record: Record, record_file: Path, head_file: Path) -> KeptHead:
     if saved.about.spec != record.spec or not is_of_attempt:
         raise UserError(
             f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}"
+        )
+    if saved.about.refit and record.refit is None:  # a refit was killed
+        raise UserError(
+            f"{head_file}: trained on train and dev, but {record_file} does not say "
+            "so. Run it again with refit=true."
         )
     return saved
 

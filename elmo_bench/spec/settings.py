@@ -14,6 +14,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.files import name_text
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.options import METRIC
 from elmo_bench.spec.rules import (
@@ -68,14 +69,14 @@ _SETTING = re.compile(
 def name_of(path: Any) -> str | None:
     """The last component of a path, address or repository.
 
-    Settings have this name of weights and vectors.
+    Settings have this name of weights and vectors, as text.
     """
     if path is None:
         return None
     name = Path(redacted(str(path))).name
     if name in ("", ".."):
         name = Path(str(path)).resolve().name
-    return name.replace("@", "+")
+    return name_text(name).replace("@", "+")
 
 
 def parts_of(contextual: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.nn.dropout import Dropout
+
+LONGEST = 1000  # tokens of a span: all spans of a sentence are scored
 
 
 def enumerate_spans(sentences: Tensor, *, width: int) -> tuple[Tensor, Tensor]:
@@ -63,6 +66,7 @@ class SpanVectors(nn.Module):
     last token, and they score its tokens as heads. lexical: size of the vectors that
     the soft head averages. longest: maximum tokens of a span. feature: size of the
     learned vector of a width; dropout: its rate, a mask for each span (e2e-coref).
+    Raises UserError for sizes that no head can have.
 
     No large tensor is ever built for all spans of a document: `project` applies a
     linear layer to all span vectors through its products with the tokens. Only the
@@ -73,6 +77,16 @@ class SpanVectors(nn.Module):
         self, *, context: int, lexical: int, longest: int, feature: int, dropout: float
     ):
         super().__init__()
+        if not 1 <= longest <= LONGEST:
+            raise UserError(
+                f"task.head.width={longest}: a span has 1 to {LONGEST:,} tokens. "
+                "Choose such a number."
+            )
+        if feature < 1:
+            raise UserError(
+                f"task.head.feature={feature}: the size of a vector. "
+                "Choose a number from 1."
+            )
         self.sizes = (context, context, feature, lexical)
         self.dim = sum(self.sizes)
         self.widths = nn.Embedding(longest, feature)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, plain
 from elmo_bench.base.metric import Counts, Sums, scores_of
 from elmo_bench.tasks.squad.squad_json import entries, read_json
 from elmo_bench.text.figures import percent, ratio
@@ -93,7 +93,7 @@ class Metric:
         version = data.get("version") if isinstance(data, dict) else "1.1"
         if version != "1.1":
             warning = f"Evaluation expects v-1.1, but got dataset with v-{version}"
-            print(warning, file=sys.stderr)
+            print(plain(warning), file=sys.stderr)
         gold: list[list[str]] = []
         predicted: list[str | None] = []
         for entry in entries(data, dev):
@@ -104,7 +104,7 @@ class Metric:
             predicted.append(answers.get(entry.id))
             if entry.id not in answers:
                 warning = f"Unanswered question {entry.id} will receive score 0."
-                print(warning, file=sys.stderr)
+                print(plain(warning), file=sys.stderr)
         figures = scores_of(self, self.counts(gold, predicted))["overall"]
         return {"exact_match": figures["exact_match"], "f1": figures["f1"]}
 

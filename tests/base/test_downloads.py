@@ -1,5 +1,6 @@
 """Downloads by the real code from a server on this machine: whole or absent, checked, clear when they fail."""
 
+import errno
 import hashlib
 import io
 import random
@@ -182,3 +183,18 @@ def test_two_at_once_download_once_and_the_lock_of_a_killed_process_is_free(site
     assert path.read_bytes() == CONTENT
     assert len(site.asked) == 1
     assert not path.with_name("file.lock").exists()
+
+
+def test_a_disk_without_locks_is_one_line(site, path, monkeypatch):
+    class NoLocks:
+        def __init__(self, lock, *, fallback_to_soft):
+            assert not fallback_to_soft  # it would leave a file that blocks the next process after a kill
+
+        def __enter__(self):
+            raise OSError(errno.ENOLCK, "No locks available")
+
+        def __exit__(self, *_):
+            raise AssertionError
+
+    monkeypatch.setattr(downloads, "FileLock", NoLocks)
+    assert fails(site, path).endswith("file.lock: cannot be locked (No locks available)")

@@ -6,13 +6,14 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.markdown import literal
 from elmo_bench.base.notes import note
 from elmo_bench.cli import run
 from elmo_bench.encoders.static import NUMBERED
 from elmo_bench.pretraining.trainer import command_line
 from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.findings import Finding
-from elmo_bench.reporting.pages import inline, literal
+from elmo_bench.reporting.pages import inline
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.spec.settings import name_of
 from elmo_bench.tasks.coref.conll import _BEGIN as BEGIN

@@ -200,6 +200,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tiny_bert, tmp_path, mo
     [
         ({"transformers_weights": "../other.safetensors"}, "names a file of weights"),
         ({"text_config": {"transformers_weights": "/tmp/other.safetensors"}}, "names a file of weights"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "chooses a library"),
+        ({"text_config": {"quantization_config": {"quant_method": "awq"}}}, "chooses a library"),
         ({"num_hidden_layers": [10**9]}, "not the configuration of these weights"),
         (
             {"model_type": "openai-gpt", "n_positions": 9000, "n_layer": 1, "n_embd": 8, "n_head": 1},
@@ -216,4 +218,13 @@ def test_a_config_that_asks_for_more_than_the_weights_is_refused(tiny_bert, tmp_
     usual = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({"vocab_size": 9, "model_type": usual["model_type"]} | config))
     with pytest.raises(UserError, match=f"config.json: {message}"):
+        HfEncoder(weights=str(other))
+
+
+def test_a_limit_that_is_no_number_is_one_line(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, other := tmp_path / "other")
+    about = json.loads((other / "tokenizer_config.json").read_text(encoding="utf-8"))
+    about["model_max_length"] = "512"
+    (other / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
+    with pytest.raises(UserError, match="a transformer whose limits are numbers"):
         HfEncoder(weights=str(other))

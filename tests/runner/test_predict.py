@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
+from elmo_bench.runner import trained
 from elmo_bench.runner.data import build_data, read_splits
 from tests.ledger.records import hash_of
 from tests.runs import GOLDEN, VECTORS, described, first_ones, run_small
@@ -247,3 +248,34 @@ def test_a_head_with_other_drawn_numbers_in_its_encoder_is_refused(stranger, few
     said = refused("predict", str(file), few, tmp_path / "out", *WITH_BOTH)
     assert "trained with other random numbers in its encoder than are drawn here" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_refitted_head_whose_record_does_not_say_so_is_refused(stranger, few, tmp_path, refused):
+    """A refit was killed between the two files: the scores are another head's."""
+    file = stranger(change_about=lambda about: about.update(refit=True))
+    said = refused("predict", str(file), few, tmp_path / "out", *WITH_BOTH)
+    assert "head.safetensors: trained on train and dev, but " in said and "Run it again with refit=true." in said
+
+
+def test_a_head_that_fails_on_a_text_is_one_line(elmo_run, few, tmp_path, refused, monkeypatch):
+    def fail(*_):
+        raise IndexError("index out of range\nin self")
+
+    monkeypatch.setattr(trained, "_answers", fail)
+    said = refused("predict", RunPaths.of(*elmo_run).record, few, tmp_path / "out", *WITH_BOTH)
+    assert "head.safetensors: gives no answers (IndexError: index out of range). Run it again" in said
+
+
+def test_an_exported_card_has_no_html_links_or_odd_names_of_a_stranger(stranger, tmp_path, refused):
+    file = stranger(setting("encoder.vectors", "<img src=x>[a](//b)"))
+    assert main(["export", str(file), str(tmp_path / "card")]) == 0
+    card = (tmp_path / "card" / "README.md").read_text(encoding="utf-8")
+    assert "&lt;img src=x>\\[a\\](//b)" in card and "<img" not in card
+    record = json.loads(file.read_text(encoding="utf-8"))
+    record["environment"]["packages"]["elmo-bench"] = "1.0 <b>"
+    file.write_text(json.dumps(record), encoding="utf-8")
+    assert "seed0.json: '1.0 <b>' is no version of elmo-bench." in refused("export", file, tmp_path / "b")
+    shutil.rmtree(file.with_suffix(""))
+    odd = stranger(lambda spec: spec.update(task="<b>ner</b>"))
+    assert "not suite/task/encoder/hash/seed of a run" in refused("export", odd, tmp_path / "c")
+    assert not (tmp_path / "b").exists() and not (tmp_path / "c").exists()

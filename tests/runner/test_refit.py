@@ -48,6 +48,7 @@ def test_the_kept_head_has_read_dev_and_the_scores_are_those_without_it(tmp_path
     assert record.refit.examples == record.data.counts.train + record.data.counts.dev
     assert usual.refit is None and words(head) < words(refitted)
     assert refitted.about.spec == record.spec
+    assert refitted.about.refit and not head.about.refit
 
 
 def test_a_refit_ends_after_its_epochs(tmp_path):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import re
 import shlex
 from dataclasses import replace
@@ -14,12 +15,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.runner.finished import MANY, _digests
 from elmo_bench.spec.config import choices, compose
 from elmo_bench.spec.config_settings import _encoder
 from elmo_bench.spec.describe import command_of, label_of, rate_factor
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
-from elmo_bench.spec.settings import RATE, check_run
+from elmo_bench.spec.settings import RATE, check_run, name_of
 from tests.runs import first_ones
 from tests.spec.test_config import FIXED
 
@@ -237,6 +239,18 @@ def test_a_setup_knows_the_end_of_a_path_and_no_spec_does(name, source):
 def test_two_columns_of_one_file_are_two_runs():
     runs = [spec("task=classification", "data.file=a.csv", f"data.text={name}") for name in ("title", "body")]
     assert len({run.identity for run in runs}) == 2 and {label_of(run) for run in runs} == {""}
+
+
+def test_a_file_name_that_is_not_utf_8_is_text_in_a_record(tmp_path):
+    file = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    file.write_text("text,label\n", encoding="utf-8")
+    named = [name_of(file), *_digests("data", [file])]
+    assert named == ["caf\\udce9.csv", "data/caf\\udce9.csv"]
+    many = [file, *(tmp_path / str(number) for number in range(MANY))]
+    for path in many:
+        path.touch()
+    assert [*_digests("data", many)] == ["data/33 files"]
+    assert name_of("/a/é@1.csv") == "é+1.csv"
 
 
 @pytest.mark.parametrize("name", ["2024", "'2024'", "'007'", "'true'", "données"])

@@ -7,10 +7,12 @@ from functools import partial
 import pytest
 import torch
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.tasks.coref.antecedents import marginal_loss
 from elmo_bench.tasks.coref.batch import document_batch
 from elmo_bench.tasks.coref.conll import Document
 from elmo_bench.tasks.coref.head import gold_clusters
+from elmo_bench.tasks.coref.spans import SpanVectors
 from tests import heads
 from tests.runs import GOLDEN
 
@@ -180,3 +182,16 @@ def test_a_genre_that_training_lacked_says_nothing():
     assert int(document.genre) == 0
     assert not head.antecedents.genre.weight[0].any()
     assert head.predict(head.collate([new], index)) is not None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"longest": 10**9, "feature": 1}, "task.head.width=1000000000: a span has 1 to 1,000 tokens"),
+        ({"longest": 0, "feature": 1}, "task.head.width=0"),
+        ({"longest": 10, "feature": 0}, "task.head.feature=0: the size of a vector"),
+    ],
+)
+def test_sizes_that_no_head_can_have_are_refused(sizes, said):
+    with pytest.raises(UserError, match=said):
+        SpanVectors(context=2, lexical=2, dropout=0.0, **sizes)

@@ -74,3 +74,14 @@ def test_gold_without_answers(tmp_path):
     (tmp_path / "p.json").write_text("{}")
     with pytest.raises(UserError, match=r"dev.json: question q: no answers to compare with"):
         METRIC.score_files(gold_file(tmp_path / "dev.json", {"q": []}), tmp_path / "p.json")
+
+
+def test_what_a_file_says_moves_no_cursor(tmp_path, capsys):
+    (tmp_path / "p.json").write_text("{}")
+    gold = gold_file(tmp_path / "dev.json", {"q\x1b[2J": ["a"]})
+    gold.write_text(json.dumps(json.loads(gold.read_text(encoding="utf-8")) | {"version": "\x1b[1A"}), encoding="utf-8")
+    METRIC.score_files(gold, tmp_path / "p.json")
+    assert capsys.readouterr().err.splitlines() == [
+        "Evaluation expects v-1.1, but got dataset with v-\\x1b[1A",
+        "Unanswered question q\\x1b[2J will receive score 0.",
+    ]
