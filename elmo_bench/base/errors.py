@@ -6,10 +6,11 @@ from typing import Any
 from unicodedata import category
 
 # scheme://  user:password@  host/path  ?query#fragment, up to the punctuation of the
-# sentence around it
+# sentence around it. A run of punctuation is taken whole by a lookahead: a possessive
+# quantifier of a group errs before Python 3.11.5.
 _ADDRESS = re.compile(
     r"""(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/\s"<>]*@)?([^\s'"<>?#]*)"""
-    r"""(?:[?#](?:[^\s'"<>).,:;]++|[').,:;]++(?![\s"<>\]}]|$))*+)?""",
+    r"""(?:[?#](?:[^\s'"<>).,:;]+|(?=([').,:;]+))\3(?![\s"<>\]}]|$))*)?""",
     re.I,
 )
 LONGEST = 1000  # characters of a message
