@@ -30,6 +30,7 @@ TABLE: dict[str, Any] = yaml.safe_load(
 BILMS: dict[str, str] = TABLE["bilm"]["models"]
 VECTORS: dict[str, Any] = TABLE["vectors"]
 PUBLISHED = tuple(BILMS)
+NAMES = ("mini", *PUBLISHED)  # of weights that need no path
 SHIPPED: dict[str, dict[str, str]] = TABLE["bilm"]["shipped"]
 MINI = Path(__file__).parents[1] / "weights"
 OPTIONS = ("*options.json",)
@@ -63,10 +64,9 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
     Raises UserError if there are no such files.
     """
     if not isinstance(weights, str):
-        names = ", ".join(["mini", *PUBLISHED])
         raise UserError(
             f"weights={weights!r:.60}: give a path, user/repo on the Hugging Face Hub, "
-            f"or one of: {names}."
+            f"or one of: {', '.join(NAMES)}."
         )
     if options is not None:
         return resolve_file(options), resolve_file(weights)
@@ -86,10 +86,9 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
     if not path.is_dir() and is_repository(weights):
         path = repository(weights)
     if not path.is_dir():
-        names = ", ".join(["mini", *PUBLISHED])
         raise UserError(
             f"weights '{weights}': no such folder or file. Give a path, user/repo on "
-            f"the Hugging Face Hub, or one of: {names}."
+            f"the Hugging Face Hub, or one of: {', '.join(NAMES)}."
         )
     return _one(path, OPTIONS), _one(path, WEIGHTS)
 

@@ -80,8 +80,8 @@ class Precomputed:
         encoder was loaded.
         """
         sentences = check_tokens(sentences, "encode")
-        self.check_texts(sentences)
         keys = [line_of(sentence) for sentence in sentences]
+        self._check(keys)
         layers = []
         for sentence, key in zip(sentences, keys, strict=True):
             layers.append(self._read(sentence, key))
@@ -91,7 +91,9 @@ class Precomputed:
 
     def check_texts(self, sentences: Iterable[Sequence[str]]) -> None:
         """Raise UserError if a sentence is missing: which, and how many of these."""
-        keys = [line_of(sentence) for sentence in sentences]
+        self._check([line_of(sentence) for sentence in sentences])
+
+    def _check(self, keys: Sequence[str]) -> None:
         missing = [key for key in keys if key and key not in self._places]
         if missing:
             raise UserError(

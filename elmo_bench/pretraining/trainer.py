@@ -31,7 +31,7 @@ from elmo_bench.elmo.export import DTYPES, Content, model_card, write_together
 from elmo_bench.elmo.model import BiLM
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.pretrained import (
-    PUBLISHED,
+    NAMES,
     SHIPPED,
     NoSoftmax,
     check_free,
@@ -89,7 +89,7 @@ def alone(config: DictConfig) -> AbstractContextManager[None]:
     out = Path(str(config.out)).resolve()
     if not out.name:
         raise UserError(f"out={config.out}: give a folder below it.")
-    if out.name in ("mini", *PUBLISHED):
+    if out.name in NAMES:
         raise UserError(
             f"out={config.out}: commands would take it for the published weights of "
             "this name. Give another name."
@@ -163,7 +163,7 @@ def _check_same(weights: str, loaded: str, checksum: str) -> None:
 
 def _check_other_folder(config: DictConfig, weights: str) -> None:
     """Raise UserError if `out` is the folder of the weights."""
-    if weights == "mini" or weights in PUBLISHED:
+    if weights in NAMES:
         return
     folder = Path(weights).expanduser().resolve()
     if folder.is_file():

@@ -15,8 +15,8 @@ BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"
 SEEN = "‡"
 TRAINED_ON_THE_TASK = (
-    f"{SEEN} the encoder's own training had examples of this task, by its card: this "
-    "is not what an encoder is worth to which the task is new."
+    f"{SEEN} the encoder's own training had examples of this task, by its card: an "
+    "encoder to which the task is new may gain less."
 )
 NOT_CHECKED = "not checked"
 UNCHECKED = (

@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo.pretrained import PUBLISHED
-from elmo_bench.encoders.hf_files import NAMES
+from elmo_bench.elmo import pretrained
+from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import name_of
 
 _WORD = re.compile(r"\w[\w.-]*")
-_BILMS = ("mini", *PUBLISHED)
 # That each kind of encoder knows by name.
-WEIGHTS = {"elmo": _BILMS, "random": _BILMS, "hf": NAMES}
+WEIGHTS = {
+    "elmo": pretrained.NAMES,
+    "random": pretrained.NAMES,
+    "hf": hf_files.NAMES,
+}
 
 
 def check_names(spec: RunSpec, setup: Setup) -> None:

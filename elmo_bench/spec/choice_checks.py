@@ -11,12 +11,12 @@ NEEDED = {  # the keys of a choice that every run reads
     "task": ("name", "version", "data", "head", "vectors", "place", "mix", "training"),
     "encoder": ("name", "words", "vectors", "contextual"),
 }
-# Keys of a choice whose value is a mapping; a task's data, head and training always.
+# Keys of a choice whose value is a mapping, if there is one.
 MAPPINGS = {
     "task": ("data", "head", "training", "training.schedule", "report"),
     "encoder": ("contextual",),
 }
-# What reads the keys at the top of an encoder's yaml, besides interpolations.
+# Keys at the top of an encoder's yaml that every run reads. Interpolations read others.
 READ = ("name", "words", "vectors", "contextual", "tune_lr", "draws", "with_first")
 
 

@@ -28,7 +28,7 @@ def task_yaml(task: str, head: str = STRONG) -> dict[str, Any]:
     report: dict[str, Any] = {}
     for part in (content.get("report"), keys.get("report")):
         if part is not None and not isinstance(part, dict):
-            raise UserError(f"task={task}: report of its yaml is no mapping. Give one.")
+            raise UserError(f"task={task}: report in its yaml: give a mapping.")
         report |= part or {}
     return content | keys | {"report": report}
 
