@@ -13,7 +13,14 @@ NEEDED = {  # the keys of a choice that every run reads
 }
 # Keys of a choice whose value is a mapping, if there is one.
 MAPPINGS = {
-    "task": ("data", "head", "training", "training.schedule", "report"),
+    "task": (
+        "data",
+        "head",
+        "training",
+        "training.schedule",
+        "report",
+        "report.budget",
+    ),
     "encoder": ("contextual",),
 }
 # Keys at the top of an encoder's yaml that every run reads. Interpolations read others.

@@ -130,6 +130,7 @@ def test_a_damaged_yaml_is_one_line_and_concerns_no_other_choice(tmp_path, forgo
         ({"name": "my_task"}, "task=mytask: its yaml has name: my_task. Give file and name one name."),
         ({"training": {"schedule": "linear"}}, "task=mytask: training.schedule of its yaml is linear. Give a mapping."),
         ({"report": ["My task"]}, "task=mytask: report of its yaml is ['My task']. Give a mapping."),
+        ({"report": {"budget": 10}}, "task=mytask: report.budget of its yaml is 10. Give a mapping."),
         ({"head": "mine"}, "task=mytask: head of its yaml is mine. Give a mapping."),
     ],
 )
