@@ -16,6 +16,7 @@ from elmo_bench.cli import Parser
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
 from elmo_bench.reporting.endings import already, ending, outcome
 from elmo_bench.runner.first_look import check_own_files
+from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.run import run, run_floor
 from elmo_bench.spec.config import CONF, choices, compose
 
@@ -78,7 +79,15 @@ def _run(config: DictConfig, options: Sequence[str], attempt: str | None) -> int
     if attempt is None:
         floor = run_floor(config, options)
         made = not skipped
-        for line in ending(record, ledger, options=options, made=made, floor=floor):
+        lines = ending(
+            record,
+            ledger,
+            options=options,
+            made=made,
+            floor=floor,
+            flags=flags_to_give,
+        )
+        for line in lines:
             print(line, flush=True)
     return 0
 

@@ -19,6 +19,7 @@ from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.endings import already, next_lines, outcome
 from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.first_look import read_own_data
+from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.plan import Plan, PlannedRun, plan
 from elmo_bench.runner.states import RunState, ledger_of, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
@@ -53,7 +54,8 @@ def main(arguments: list[str]) -> int:
     for table in overviews(records, planned.ledger):
         print(f"\n{table}")
     if records and not interrupted:
-        print("\n" + "\n".join(next_lines(after_sweep(records, planned.ledger))))
+        commands = after_sweep(records, planned.ledger, flags_to_give)
+        print("\n" + "\n".join(next_lines(commands)))
     for suite in _own_suites(records):
         print(f"\nthe page, to open in a browser: {write_page(planned.ledger, suite)}")
     missing = len(planned.runs) - len(results)

@@ -113,8 +113,10 @@ def _problem(error: Exception) -> str:
 def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
     """Check the encoders of a yaml: one, several in a stack, or none."""
     from elmo_bench.runner.contract_parts import check_weights
+    from elmo_bench.runner.named_parts import check_names
 
-    _, setup = described(f"encoder={name}", *options)
+    spec, setup = described(f"encoder={name}", *options)
+    check_names(spec, setup)
     yield "its yaml is read"
     for arguments in setup.encoders.values():
         encoder = load_encoder(**arguments)

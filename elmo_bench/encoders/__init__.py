@@ -42,8 +42,8 @@ class Encoder(Protocol):
     device: "torch.device"
 
     # May also have
-    # - `expect(words)`: the words that `encode` will read, in one call before the
-    #   first;
+    # - `expect(words)`: the set of words that `encode` will read, called before words
+    #   are first encoded; may be called again with more words;
     # - `check_texts(sentences)`, called with all texts of a run before it trains: it
     #   raises UserError if one of them cannot be encoded;
     # - `files`: the paths of the files that it was loaded from, or `inputs` if these do

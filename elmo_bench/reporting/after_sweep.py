@@ -1,7 +1,7 @@
 """The commands that a sweep prints at its end. Imports no pandas and no torch."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -16,9 +16,18 @@ from elmo_bench.spec.task_files import floor_of
 
 KEPT = (".csv", ".tsv", ".jsonl", ".conll", ".conllu")  # endings of files to predict
 Next = tuple[list[str], str]  # a command, and what it is for
+# The flags of `predict` for the parts of a run that have no published name.
+Flags = Callable[[Record], list[str]]
 
 
-def after_sweep(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
+def no_flags(record: Record) -> list[str]:
+    """Those of a run whose parts all have published names."""
+    return []
+
+
+def after_sweep(
+    records: Sequence[Record], ledger: Path, flags: Flags = no_flags
+) -> Iterator[Next]:
     """What comes after these runs: their comparison, the page, the best head in use."""
     where = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     encoders = list(dict.fromkeys(record.spec.encoder for record in records))
@@ -32,10 +41,10 @@ def after_sweep(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
     yield ["report", *where], "tables and a page from all runs that are done"
     own = [record for record in records if reads_own_data(record.spec.task)]
     if own and len({record.spec.suite for record in own}) == 1:
-        yield from _in_use(own, ledger)
+        yield from _in_use(own, ledger, flags)
 
 
-def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
+def _in_use(records: Sequence[Record], ledger: Path, flags: Flags) -> Iterator[Next]:
     """`predict` by the best on dev, and by the floor; for each score that selects and
     each data set, such as two columns of labels.
     """
@@ -48,14 +57,14 @@ def _in_use(records: Sequence[Record], ledger: Path) -> Iterator[Next]:
         which = f" ({different})" if different else ""
         best = best_on_dev(of_score)
         what = f"the best on dev{which}, in use; another system: its record"
-        yield predict_command(best, ledger), what
+        yield predict_command(best, ledger, flags), what
         floors = []
         for record in of_score:
             if record.spec.encoder == floor_of(record.spec.task):
                 floors.append(record)
         if floors and best.hash not in {floor.hash for floor in floors}:
             why = f"the floor{which}, if the answer above is to use it"
-            yield predict_command(best_on_dev(floors), ledger), why
+            yield predict_command(best_on_dev(floors), ledger, flags), why
 
 
 def _data_and_score(record: Record) -> tuple[str, ...]:
@@ -68,11 +77,11 @@ def _data_and_score(record: Record) -> tuple[str, ...]:
     return (record.metric, record.spec.task, *sorted(options))
 
 
-def predict_command(record: Record, ledger: Path) -> list[str]:
+def predict_command(record: Record, ledger: Path, flags: Flags) -> list[str]:
     """`predict` by the head of a record, with a file of the form of the run's data."""
     path = RunPaths.of(ledger, record).record
     ending = _ending(record)
-    return ["predict", str(path), f"NEW{ending}", f"OUT{ending}"]
+    return ["predict", str(path), f"NEW{ending}", f"OUT{ending}", *flags(record)]
 
 
 def _ending(record: Record) -> str:

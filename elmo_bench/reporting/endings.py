@@ -11,7 +11,7 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, learned, score_of
-from elmo_bench.reporting.after_sweep import predict_command
+from elmo_bench.reporting.after_sweep import Flags, no_flags, predict_command
 from elmo_bench.reporting.names import BASELINE, counted
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.spec.budget import epochs_of
@@ -60,6 +60,7 @@ def ending(
     options: Sequence[str] = (),
     made: bool = True,
     floor: Record | None = None,
+    flags: Flags = no_flags,
 ) -> Iterator[str]:
     """Lines about a run that is in the ledger.
 
@@ -67,7 +68,7 @@ def ending(
 
     options: of the run, as they were given. ledger: for the commands in it. made:
     whether this command trained it; otherwise nothing is said of reproducing. floor:
-    the record that it is compared with, on data of the user's own.
+    the record that it is compared with, on data of the user's own. flags: of `predict`.
     """
     minutes = record.cost.seconds / 60
     numbers = record.parameters.trainable
@@ -89,7 +90,7 @@ def ending(
         yield gain_over_floor(record, floor)
     commands: list[_Next] = []
     if record.refit is not None:
-        commands = _use_commands(record, ledger)
+        commands = _use_commands(record, ledger, flags)
     elif is_default:
         commands = _next(record, row, base, ledger, options)
     elif row is not None and _usual_epochs(record) > record.epochs.run:
@@ -97,11 +98,11 @@ def ending(
     yield from next_lines(commands or [_report(ledger)])
 
 
-def _use_commands(record: Record, ledger: Path) -> list[_Next]:
+def _use_commands(record: Record, ledger: Path, flags: Flags) -> list[_Next]:
     """The commands that use a trained head, on data of the user's own."""
     path = RunPaths.of(ledger, record).record
     return [
-        (predict_command(record, ledger), "a new file, by this head"),
+        (predict_command(record, ledger, flags), "a new file, by this head"),
         (["export", str(path), "my-head"], "a folder that moves elsewhere"),
     ]
 

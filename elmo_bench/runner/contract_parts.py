@@ -9,7 +9,7 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -237,11 +237,33 @@ def _check_frozen(encoder: Encoder) -> Tensor:
 
 
 def _modules(encoder: Any) -> list[nn.Module]:
-    return [part for part in vars(encoder).values() if isinstance(part, nn.Module)]
+    """The encoder if it is a module, and all modules that its attributes have."""
+    modules = list(_modules_in(vars(encoder)))
+    if isinstance(encoder, nn.Module):
+        modules.append(encoder)
+    return modules
+
+
+def _modules_in(value: Any) -> Iterator[nn.Module]:
+    """A value if it is a module, or the modules in a list, a tuple or a mapping."""
+    if isinstance(value, nn.Module):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _modules_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _modules_in(item)
 
 
 def _parameters(encoder: Any) -> list[nn.Parameter]:
-    return list(itertools.chain(*(part.parameters() for part in _modules(encoder))))
+    """Each parameter once, also of modules that share it."""
+    parameters: dict[nn.Parameter, None] = {}
+    for module in _modules(encoder):
+        # An encoder's own `parameters` is a number.
+        for _, parameter in module.named_parameters():
+            parameters[parameter] = None
+    return list(parameters)
 
 
 def _tensors(encoder: Any) -> list[Tensor]:

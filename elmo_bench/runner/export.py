@@ -1,19 +1,21 @@
 """A trained head in a folder of its own, which moves to another machine."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.markdown import literal
 from elmo_bench.base.refusals import make_folder
+from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record, RunPaths, read_record, score_of
 from elmo_bench.runner.heads import AGAIN
-from elmo_bench.runner.named_parts import WEIGHTS
+from elmo_bench.runner.named_parts import WEIGHTS, flags_to_give, parts_to_give
 from elmo_bench.runner.trained import head_of
+from elmo_bench.spec.names import task_class, tasks
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.tuning import tuned_name
 
@@ -34,15 +36,24 @@ The other parts are loaded from elsewhere, and compared by their checksums:
 
 ## Use
 
-Install elmo-bench {version} (Python 3.11 or newer). Then:
+Install elmo-bench {version} (Python 3.11 or newer), from a clone of that version
+(`pip install {clone}`) or from its wheel. Then:
 
-    import elmo_bench
+{use}
+"""
+PYTHON = """    import elmo_bench
     head = elmo_bench.load("{record}"{options})
     head.predict(texts)
 
 Texts are a list of strings; for pairs of tuples of two, for tags of lists of tokens.
-For a file there is `elmo-bench predict {record} FILE OUT{flags}`.
-"""
+For a file there is `elmo-bench predict {record} FILE OUT{flags}`."""
+FILES_ALONE = """    elmo-bench predict {record} FILE OUT{flags}
+
+FILE has the format of the task's card. From Python, this task takes no texts."""
+HERE = "elmo-bench has or downloads it"
+BRING = "not published: bring the file, and give its path"
+YOURS = "the folder that was included: --include FOLDER, or $ELMO_BENCH_INCLUDE"
+_INSTALLED = Path(__file__).parents[1]
 
 
 def export_head(record_file: Path, folder: Path, *, overwrite: bool) -> list[Path]:
@@ -85,9 +96,8 @@ def _version(record: Record, record_file: Path) -> str:
 def _card(record: Record, name: str, version: str) -> str:
     """The README of the folder; `name` is the record's."""
     spec = RunSpec.of_record(record)
-    needed = [*_encoders(spec), *_vectors(spec)]
-    options = [part.option for part in needed if part.option]
-    lines = [literal(part.line) for part in needed]
+    lines = [*_task(spec), *_encoders(spec), *_vectors(spec)]
+    parts = [literal(line) for line in lines]
     return CARD.format(
         task=literal(spec.task),
         encoder=literal(tuned_name(spec.encoder, spec.settings)),
@@ -100,9 +110,27 @@ def _card(record: Record, name: str, version: str) -> str:
         refit=_refit(record),
         record=literal(name),
         head=literal(f"{Path(name).stem}/head.safetensors"),
-        parts="\n".join(lines) or "- none: the words' vectors were trained",
-        options="".join(f', {option}="PATH"' for option in options),
-        flags="".join(f" --{option} PATH" for option in options),
+        parts="\n".join(parts) or "- none: the words' vectors were trained",
+        clone="'.[hf]'" if _has_transformer(spec) else ".",
+        use=_use(record, name),
+    )
+
+
+def _has_transformer(spec: RunSpec) -> bool:
+    return any(options.get("kind") == "hf" for options in spec.encoders().values())
+
+
+def _use(record: Record, name: str) -> str:
+    """How to predict with the head, of texts in memory if its task takes them."""
+    spec = RunSpec.of_record(record)
+    given = parts_to_give(spec)
+    options = [f', {option}="{value}"' for option, value in given.items()]
+    flags = [f" {word}" for word in flags_to_give(record)]
+    is_here = spec.task in tasks()
+    takes_texts = is_here and hasattr(task_class(spec.task, "data"), "of_texts")
+    use = PYTHON if takes_texts else FILES_ALONE
+    return use.format(
+        record=literal(name), options="".join(options), flags="".join(flags)
     )
 
 
@@ -116,35 +144,51 @@ def _refit(record: Record) -> str:
     )
 
 
-class Needed(NamedTuple):
-    """A frozen part that is loaded from elsewhere."""
+def _task(spec: RunSpec) -> Iterator[str]:
+    """A line about the task, if its code is the user's."""
+    if spec.task not in {path.name for path in _INSTALLED.glob("tasks/*")}:
+        yield f"- the code of the task {spec.task}: bring {YOURS}"
 
-    line: str  # of the README
-    option: str  # that gives its path; "" if elmo-bench knows it by name
 
-
-def _encoders(spec: RunSpec) -> Iterator[Needed]:
+def _encoders(spec: RunSpec) -> Iterator[str]:
+    """A line about each encoder, and one about the vectors that it reads, if any."""
     contents = (spec.contents or {}).get("weights")
     for part, options in spec.encoders().items():
         checksum = contents.get(part) if isinstance(contents, dict) else contents
-        kind = options.get("kind")
-        published = WEIGHTS.get(str(kind), ())
+        kind = str(options.get("kind"))
+        name = options.get("weights")
         title = f"the encoder {part or spec.encoder} (kind {kind})"
-        yield _needed(title, options.get("weights"), published, checksum, "weights")
+        yield _line(title, name, checksum, _whence(kind, name))
+        inputs = options.get("inputs")
+        if inputs is not None:
+            whence = HERE if inputs in KNOWN else BRING
+            yield f"- the vectors that {kind} reads: {inputs}; {whence}"
 
 
-def _vectors(spec: RunSpec) -> Iterator[Needed]:
+def _whence(kind: str, name: Any) -> str:
+    """Where the weights and the code of an encoder come from."""
+    needed = []
+    if kind == "hf" and name in list(hf_files.PUBLISHED):
+        needed.append(f"run {hf_files.commands_for(str(name))}")
+    elif name in WEIGHTS.get(kind, ()):
+        needed.append(HERE)
+    elif name is not None:
+        needed.append(BRING)
+    if kind == "hf":
+        needed.append("needs the extra hf of elmo-bench")
+    if kind not in {path.stem for path in _INSTALLED.glob("encoders/*.py")}:
+        needed.append(f"bring {YOURS}")
+    return "; ".join(needed)
+
+
+def _vectors(spec: RunSpec) -> Iterator[str]:
+    """A line about the static vectors, if the head reads them."""
     if spec.settings.get("encoder.words") == "static":
         name = spec.settings.get("encoder.vectors")
         checksum = (spec.contents or {}).get("vectors")
-        yield _needed("the static vectors", name, KNOWN, checksum, "vectors")
+        whence = HERE if name in KNOWN else BRING
+        yield _line("the static vectors", name, checksum, whence)
 
 
-def _needed(
-    title: str, name: Any, published: Sequence[str], checksum: Any, option: str
-) -> Needed:
-    """A line of the README about one part, and its option."""
-    line = f"- {title}: {name or 'without weights'}, checksum `{checksum}`"
-    if name is None or name in published:
-        return Needed(f"{line}; elmo-bench has or downloads it", "")
-    return Needed(f"{line}; not published: bring the file, and give its path", option)
+def _line(title: str, name: Any, checksum: Any, whence: str) -> str:
+    return f"- {title}: {name or 'without weights'}, checksum `{checksum}`; {whence}"

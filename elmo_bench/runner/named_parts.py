@@ -10,9 +10,10 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.elmo import pretrained
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.static import KNOWN
+from elmo_bench.ledger import Record
 from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.spec.settings import name_of
+from elmo_bench.spec.settings import FILES, name_of
 
 _WORD = re.compile(r"\w[\w.-]*")
 # That each kind of encoder knows by name.
@@ -25,7 +26,9 @@ WEIGHTS = {
 
 def check_names(spec: RunSpec, setup: Setup) -> None:
     """Raise UserError for a file or folder that the record would call by a published
-    name, and for a name that a folder here has, too."""
+    name, for a name that a folder here has, too, and for an option of an encoder that
+    no record may have."""
+    _check_options(spec)
     for options in setup.encoders.values():
         names = WEIGHTS.get(str(options.get("kind")), ())
         weights = options.get("weights")
@@ -37,6 +40,19 @@ def check_names(spec: RunSpec, setup: Setup) -> None:
                 "weights. Rename the folder."
             )
     _check_name("vectors", setup.vectors, KNOWN)
+
+
+def _check_options(spec: RunSpec) -> None:
+    """Raise UserError for an option of an encoder that `encoders_of` would refuse."""
+    for part, options in spec.encoders().items():
+        key = _not_plain(_options_of_load(options))
+        if key is not None:
+            where = f"encoder.contextual.parts.{part}" if part else "encoder.contextual"
+            raise UserError(
+                f"{where}.{key}={options[key]!r:.60}: no trained head could be used "
+                "again with it. Give a number, a word of letters, digits and _ . - "
+                "(mean-max, not mean+max), or a list of these."
+            )
 
 
 def _check_name(option: str, path: Any, names: Collection[str]) -> None:
@@ -59,12 +75,9 @@ def encoders_of(
     weights_of = _weights_by_part(weights, parts)
     encoders = {}
     for part, options in parts.items():
-        named = options.pop("weights", None)
-        kind = str(options.pop("kind"))
-        encoder = {}
-        for key, value in options.items():
-            if key != "version" and value is not None:
-                encoder[key] = value
+        named = options.get("weights")
+        kind = str(options["kind"])
+        encoder = _options_of_load(options)
         check_plain("encoder", encoder)
         encoder["kind"] = kind
         # An encoder of the user's may be without weights.
@@ -72,10 +85,54 @@ def encoders_of(
         if kind in WEIGHTS or chosen is not None or named is not None:
             published = WEIGHTS.get(kind, ())
             encoder["weights"] = _known(named, published, chosen, "weights")
-        if "inputs" in encoder:
-            encoder["inputs"] = vectors_of(spec, encoder["inputs"], vectors)
+        inputs = options.get("inputs")
+        if inputs is not None:
+            encoder["inputs"] = vectors_of(spec, inputs, vectors)
         encoders[part] = encoder
     return encoders
+
+
+def parts_to_give(spec: RunSpec) -> dict[str, str]:
+    """{option: value} of `predict` and `load` for the parts that no published name has.
+
+    The options are weights and vectors. PATH is where a path goes, of a stack
+    PART=PATH,PART=PATH.
+    """
+    weights = []
+    vectors = []
+    for part, options in spec.encoders().items():
+        kind = str(options.get("kind"))
+        name = options.get("weights")
+        is_needed = kind in WEIGHTS or name is not None
+        if is_needed and name not in WEIGHTS.get(kind, ()):
+            weights.append(f"{part}=PATH" if part else "PATH")
+        if options.get("inputs") is not None:
+            vectors.append(options["inputs"])
+    if spec.settings.get("encoder.words") == "static":
+        vectors.append(spec.settings.get("encoder.vectors"))
+    given = {}
+    if weights:
+        given["weights"] = ",".join(weights)
+    if any(name not in KNOWN for name in vectors):
+        given["vectors"] = "PATH"
+    return given
+
+
+def flags_to_give(record: Record) -> list[str]:
+    """The same for the command line, such as --vectors PATH."""
+    flags = []
+    for option, value in parts_to_give(RunSpec.of_record(record)).items():
+        flags += [f"--{option}", value]
+    return flags
+
+
+def _options_of_load(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an encoder without its kind, its version and its files."""
+    others = {}
+    for key, value in options.items():
+        if key not in ("kind", "version", *FILES) and value is not None:
+            others[key] = value
+    return others
 
 
 def _weights_by_part(
@@ -100,13 +157,21 @@ def _weights_by_part(
 def check_plain(part: str, options: Mapping[str, Any]) -> None:
     """Raises UserError unless the options of a record are null, a number, a word, or a
     list of these."""
+    key = _not_plain(options)
+    if key is not None:
+        raise UserError(
+            f"the record's {part} has {key}={options[key]!r:.60}, which is not a "
+            "number or a word"
+        )
+
+
+def _not_plain(options: Mapping[str, Any]) -> str | None:
+    """The first option that is not plain: see `check_plain`. None if all are."""
     for key, value in options.items():
         items = value if isinstance(value, list) else [value]
         if not all(map(_is_plain, items)):
-            raise UserError(
-                f"the record's {part} has {key}={value!r:.60}, which is not a number "
-                "or a word"
-            )
+            return key
+    return None
 
 
 def _is_plain(value: Any) -> bool:

@@ -40,7 +40,10 @@ def config_file(group: str, name: Any, folder: Path = CONF) -> Path:
     offered = ", ".join(sorted(files))
     hint = guess(str(name), files)
     if not hint and group in ("task", "encoder"):
-        hint = "; or give the folder that has it: --include FOLDER"
+        hint = (
+            "; or give the folder that has it: --include FOLDER, "
+            "or set $ELMO_BENCH_INCLUDE"
+        )
     raise UserError(f"{group}={name}: unknown {group}; choose one of: {offered}{hint}")
 
 

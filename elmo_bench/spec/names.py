@@ -107,7 +107,7 @@ def _check_task(task: str) -> None:
         offered = ", ".join(names)
         raise UserError(
             f"task={task:.60}: unknown task. Choose one of: {offered}. "
-            "Or give its folder: --include FOLDER."
+            "Or give its folder: --include FOLDER, or set $ELMO_BENCH_INCLUDE."
         )
     if not task.isidentifier():
         raise UserError(
@@ -164,7 +164,8 @@ def _loader(kind: str) -> Callable[..., Any]:
     kinds = {path.stem for path in _files("encoders", "*.py")}
     if kind not in kinds:
         raise UserError(
-            f"{where}: unknown. Give the folder that has it: --include FOLDER."
+            f"{where}: unknown. Give the folder that has it: --include FOLDER, "
+            "or set $ELMO_BENCH_INCLUDE."
         )
     if not kind.isidentifier():
         raise UserError(

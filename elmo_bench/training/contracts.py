@@ -33,7 +33,7 @@ class Example(Protocol):
     gold: Any
     """What the metric compares a prediction with.
 
-    A text, a number, or one text for each token are labels.
+    A text, a whole number, or one text for each token are labels.
     """
 
 

@@ -3,10 +3,15 @@
 import re
 import shutil
 import sys
+from types import SimpleNamespace
 
 import pytest
+import torch
+from torch import nn
 
 from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
+from elmo_bench.runner import contract_parts
 from elmo_bench.spec import config
 from tests.runs import GOLDEN, first_ones, printed_folder
 
@@ -87,6 +92,8 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
     ("head", "self.read =", "self.a = [nn.Linear(embedder.dim, hidden)]; self.read = self.a[0].forward#", "state_dict"),
 ]  # fmt: skip
 MORE = [  # of the same kinds
+    ("network", "self.net =", "self.more = [torch.nn.Linear(2, 4)]; self.net =", "its network is in training mode."),
+    ("length.yaml", "version: 1", "version: 1, pooling: mean+max", "encoder.contextual.pooling='mean+max': no trained"),
     ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
     ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
     ("head", "class Head", "class Heads", "no class Head in its head.py"),
@@ -122,6 +129,44 @@ def test_what_is_broken_is_one_line_that_says_what_to_write(folder, capsys, brok
     wrong = [line for line in lines if line.startswith("WRONG")]
     assert said.format(path=path) in wrong[0]
     assert code == 1
+
+
+class Module(nn.Module):
+    """An encoder that is a network itself. As in every encoder, `parameters` is their number."""
+
+    parameters, dim, layers = 9, 4, 1
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def encode(self, sentences):
+        return [self.net(torch.ones(1, len(words), 2)) for words in sentences]
+
+
+def namespace(**parts):
+    return SimpleNamespace(encode=Module(nn.Linear(2, 4).requires_grad_(False)).encode, **parts)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Module,
+        lambda net: namespace(net=net, again=[net]),
+        lambda net: namespace(nets=[{"first": (net,)}]),
+    ],
+    ids=["module", "attribute", "containers"],
+)
+def test_every_network_of_an_encoder_is_tested(made):
+    encoder = made(nn.Linear(2, 4).eval())
+    if isinstance(encoder, nn.Module):
+        encoder.eval()
+    assert [parameter.shape for parameter in contract_parts._parameters(encoder)] == [(4, 2), (4,)]
+    with pytest.raises(UserError, match="need gradients"):
+        contract_parts._check_frozen(encoder)
+    made_in_training = made(nn.Linear(2, 4).requires_grad_(False))
+    with pytest.raises(UserError, match="in training mode"):
+        contract_parts._check_frozen(made_in_training)
 
 
 def test_a_head_that_reads_padding_is_found_once_it_has_learned(folder, capsys):

@@ -56,6 +56,17 @@ def test_a_wrong_encoder_is_refused_in_one_line(wrong, said, monkeypatch):
         check_encoder(encoder(**wrong), name="mine")
 
 
+def test_words_are_expected_before_they_are_encoded():
+    expected = set()
+
+    def encode(texts):
+        assert {word for text in texts for word in text} <= expected
+        return [torch.ones(2, len(text), 3) for text in texts]
+
+    check_encoder(encoder(encode, expect=expected.update), name="mine")
+    assert expected
+
+
 CODE = """
 import torch
 

@@ -7,7 +7,10 @@ import pytest
 
 from elmo_bench.cli.compare import main as compare
 from elmo_bench.ledger import RunPaths, score_of
+from elmo_bench.ledger.record import Refit
 from elmo_bench.reporting.after_sweep import after_sweep, best_on_dev
+from elmo_bench.reporting.endings import ending
+from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.spec.sweeps import LEDGER
 from tests.reporting.ledgers import add
 
@@ -97,6 +100,15 @@ def test_two_columns_of_labels_have_a_best_each(tmp_path):
 def test_fractions_of_the_data_have_a_best_together(tmp_path):
     made = [add(tmp_path, "classification", "elmo", 0, suite="a", train_fraction=part) for part in (0.1, 1)]
     assert [words[0] for words, _ in after_sweep(made, tmp_path)].count("predict") == 1
+
+
+def test_parts_without_a_published_name_are_given_to_predict(tmp_path):
+    record = add(tmp_path, "classification", "glove", 0, suite="a", settings={"encoder.vectors": "mine.txt"})
+    [*_, (command, _)] = after_sweep([record], tmp_path, flags_to_give)
+    assert shlex.join(command).endswith(" NEW.csv OUT.csv --vectors PATH")
+    refitted = record.model_copy(update={"refit": Refit(examples=9, epochs=1, cpu_seconds=1)})
+    lines = [*ending(refitted, tmp_path, flags=flags_to_give)]
+    assert any(" NEW.csv OUT.csv --vectors PATH " in line for line in lines)
 
 
 @pytest.mark.parametrize("tasks", [["classification", "ner"], ["classification"]])
