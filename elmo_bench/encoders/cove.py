@@ -76,7 +76,8 @@ class Cove:
         `encode` reads the vectors of other words when it meets them.
         """
         new = {*words} - self._vectors.keys()
-        table = load_static(self.inputs, new)
+        # Words that come later are few, and each time others.
+        table = load_static(self.inputs, new, cached=not self._vectors)
         if table.checksum != self._inputs_checksum:
             raise changed(self.inputs)
         if table.dim != self._width:
