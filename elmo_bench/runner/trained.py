@@ -72,6 +72,11 @@ class TrainedHead:
         self.spec = spec
         self.data = build_data(spec, setup)
         encoders = encoders_of(spec, weights, vectors)
+        if any(options.get("precision") == "tf32" for options in encoders.values()):
+            raise UserError(
+                f"{record_file}: its encoder has precision=tf32, which needs a GPU, "
+                "and prediction is on the CPU. Run it again in float32."
+            )
         setup = replace(
             setup, seed=record.seed, store={"mode": "off"}, encoders=encoders
         )

@@ -307,3 +307,10 @@ def test_what_is_no_path_of_a_record_is_refused(records):
     assert eval(called, {"results": elmo_bench.results}) == str(records("classification"))
     with pytest.raises(elmo_bench.UserError, match="this is a Series, not the path"):
         elmo_bench.load(pd.Series(["a", "b"]))
+
+
+def test_a_head_that_needs_a_gpu_is_refused_with_a_sentence(records, monkeypatch):
+    parts = {"": {"kind": "elmo", "precision": "tf32"}}
+    monkeypatch.setattr(trained, "encoders_of", lambda *_: parts)
+    with pytest.raises(elmo_bench.UserError, match=r"tf32, which needs a GPU, and prediction is on the CPU\. Run it"):
+        elmo_bench.load(records("classification"))

@@ -1,4 +1,4 @@
-"""Files of predictions on the user's data, texts of a program, damaged or odd bytes: what is left out, kept and noted."""
+"""Files of predictions on the user's data, texts of a program, odd bytes: what is left out, kept and noted."""
 
 import math
 import re
