@@ -1,5 +1,6 @@
 """`load`: the trained head of a run, for texts of a program."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import include_given
 from elmo_bench.base.machine import wait_asleep
 from elmo_bench.cli.inputs import record_in
+from elmo_bench.ledger import Record
 from elmo_bench.runner.trained import TrainedHead, no_probabilities
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.text.schemes import SINGLE
@@ -31,7 +33,7 @@ class Predictor:
     def predict(self, texts: Sequence[Any]) -> list[Any]:
         """The label of each text, of each pair (premise, hypothesis); or its tags.
 
-        None for an empty text. Raises UserError.
+        None for an empty text, and for None or NaN. Raises UserError.
         """
         examples = self._examples(texts)
         with quiet():
@@ -95,11 +97,12 @@ def _of_tokens(examples: Sequence[Any], found: Sequence[Any]) -> "pd.DataFrame":
 def load(
     record: str | Path, *, weights: str | None = None, vectors: str | None = None
 ) -> Predictor:
-    """The trained head of a run, from its record or from an exported one.
+    """The trained head of a run, from the file of its record or of an exported one.
 
     record: `results/runs/…/seed0.json`, next to the folder with its head, or the file
-    of a folder that `elmo-bench export` wrote. weights and vectors: the frozen parts,
-    if the run did not name published ones.
+    of a folder that `elmo-bench export` wrote. The frames of `sweep` and `results` have
+    these paths in their column `record`. weights and vectors: the frozen parts, if the
+    run did not name published ones.
 
     Raises UserError if the head is not there or does not fit the record. The weights of
     other frozen parts than the head was trained with are refused by their checksum when
@@ -107,9 +110,25 @@ def load(
     """
     wait_asleep()
     include_given([])
-    path = Path(record)
+    path = _path_of(record)
     record_in(path)
     return Predictor(TrainedHead(path, weights=weights, vectors=vectors))
+
+
+def _path_of(record: Any) -> Path:
+    """The path that was given. Raises UserError for something else, such as a Record.
+
+    A record does not know its ledger.
+    """
+    if isinstance(record, str | os.PathLike):
+        return Path(record)
+    row = ".iloc[0]"
+    if isinstance(record, Record):
+        row = f".query(\"hash == '{record.hash}' and seed == {record.seed}\"){row}"
+    raise UserError(
+        f"load: this is a {type(record).__name__}, not the path of a record. "
+        f'Give one, such as elmo_bench.results("results/runs"){row}.record.'
+    )
 
 
 def _plain(answer: Any) -> Any:

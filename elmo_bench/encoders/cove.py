@@ -76,7 +76,9 @@ class Cove:
         `encode` reads the vectors of other words when it meets them.
         """
         new = {*words} - self._vectors.keys()
-        table = load_static(self.inputs, new)
+        # The words of a run are many. Those of later texts are few and always others.
+        are_many = len(new) > len(self._vectors)
+        table = load_static(self.inputs, new, cached=are_many)
         if table.checksum != self._inputs_checksum:
             raise changed(self.inputs)
         if table.dim != self._width:

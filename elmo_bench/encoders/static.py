@@ -78,23 +78,36 @@ class StaticVectors:
         """
         return self._index.get(word, self._index.get(word.lower()))
 
+    def with_rows(self, more: "StaticVectors") -> "StaticVectors":
+        """This table with the rows of `more` for words that it lacks below its own.
+
+        Both are of one file. The table itself if it lacks none.
+        """
+        new = [row for row, word in enumerate(more.words) if word not in self._index]
+        if not new:
+            return self
+        words = [*self.words, *(more.words[row] for row in new)]
+        vectors = np.concatenate([self.vectors, more.vectors[new]])
+        return StaticVectors(words, vectors, self.checksum)
+
 
 def load_static(
-    name_or_path: str, keep: Collection[str] | None = None
+    name_or_path: str, keep: Collection[str] | None = None, *, cached: bool = True
 ) -> StaticVectors:
     """Static vectors by known name or path.
 
     Formats: GloVe text (.txt, .gz, .xz, .zip) and fastText's .vec; word2vec's .bin or
     .bin.gz; fastText's .bin; the .safetensors of `vector_files.py`. With `keep`, the
     table has only the rows that looking those words up can reach; a trimmed copy in the
-    cache makes the next load fast. If the file has n-gram vectors, each word of `keep`
-    that has no row, as written or in lower case, gets one from its n-grams. A published
-    name is downloaded at first use. Raises UserError for an unknown name, for a
-    malformed file, and for a file that changes while it is read.
+    cache makes the next load fast, and `cached=False` neither reads nor makes one. If
+    the file has n-gram vectors, each word of `keep` that has no row, as written or in
+    lower case, gets one from its n-grams. A published name is downloaded at first use.
+    Raises UserError for an unknown name, for a malformed file, and for a file that
+    changes while it is read.
     """
     path = path_of(name_or_path)
     content = Content(path)
-    if keep is None or path.suffix == ".safetensors":
+    if keep is None or path.suffix == ".safetensors" or not cached:
         words, vectors = _read(path, keep)
         content.check()
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from elmo_bench.base.downloads import changed
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note, noted
 from elmo_bench.elmo.frozen import multiplies_bfloat16
@@ -103,12 +104,19 @@ def _expect(encoders: Mapping[str, Encoder], words: set[str]) -> None:
             expect(words)
 
 
-def with_words(frozen: Frozen, setup: Setup, words: set[str]) -> Frozen:
-    """The same frozen parts, whose vectors these words can look up."""
+def with_words(frozen: Frozen, setup: Setup, words: set[str], new: set[str]) -> Frozen:
+    """The same frozen parts, whose vectors all of these words can look up.
+
+    new: the words that they were not loaded for. No cached file is made, since each
+    call has other words. Raises UserError.
+    """
     _expect(frozen.encoders, words)
     if frozen.vectors is None:
         return frozen
-    return replace(frozen, vectors=load_static(str(setup.vectors), words))
+    more = load_static(str(setup.vectors), new, cached=False)
+    if more.checksum != frozen.vectors.checksum:
+        raise changed(str(setup.vectors))
+    return replace(frozen, vectors=frozen.vectors.with_rows(more))
 
 
 @dataclass(frozen=True)

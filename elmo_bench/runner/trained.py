@@ -6,8 +6,9 @@ among the tasks and encoders of this installation, and only weights and vectors 
 knows by name are loaded without being asked for.
 """
 
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,22 @@ Shares = dict[str, float] | list[dict[str, float]]
 Ask = Callable[[Any, dict[str, Any], int], list[Any]]
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """The frozen parts, and the head that is built on them."""
+
+    words: set[str]  # that were looked for in the vectors
+    frozen: Frozen
+    head: Any
+    index: Indexer
+
+
 class TrainedHead:
     """A kept head with its frozen parts, which predicts examples of its task.
 
-    The encoder is loaded once, vectors when texts first contain their words.
+    The encoder is loaded once, vectors when texts first contain their words. Threads
+    may share a head; their calls wait for each other. A call that fails changes
+    nothing.
     """
 
     def __init__(
@@ -59,6 +72,11 @@ class TrainedHead:
         self.spec = spec
         self.data = build_data(spec, setup)
         encoders = encoders_of(spec, weights, vectors)
+        if any(options.get("precision") == "tf32" for options in encoders.values()):
+            raise UserError(
+                f"{record_file}: its encoder has precision=tf32, which needs a GPU, "
+                "and prediction is on the CPU. Run it again in float32."
+            )
         setup = replace(
             setup, seed=record.seed, store={"mode": "off"}, encoders=encoders
         )
@@ -66,10 +84,16 @@ class TrainedHead:
             named = spec.settings.get("encoder.vectors")
             setup = replace(setup, vectors=vectors_of(spec, named, vectors))
         self.setup = setup
-        self.words = set(self.saved.about.lexicon["words"])
-        self.frozen: Frozen | None = None
-        self.head: Any = None
-        self.index: Indexer | None = None
+        self._loaded: Loaded | None = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has; `pickle` refuses locks."""
+        return {**vars(self), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
 
     def predictions(self, examples: Sequence[Any]) -> list[Any]:
         """A prediction for each example; None for an example without text."""
@@ -86,37 +110,48 @@ class TrainedHead:
         complete = _complete(self.data, examples)
         answers: list[Any] = [None] * len(examples)
         if complete:
-            self._prepare(words_of(examples))
-            batches = self._batches(list(complete.values()))
-            of_complete = self._answers(batches, len(complete), ask)
+            with self._lock:
+                self._loaded = loaded = self._with_words(words_of(examples))
+                batches = self._batches(loaded, list(complete.values()))
+                of_complete = self._answers(loaded.head, batches, len(complete), ask)
             for place, answer in zip(complete, of_complete, strict=True):
                 answers[place] = answer
         return answers
 
-    def _prepare(self, words: Sequence[str]) -> None:
-        """Load the frozen parts and build the head, unless it knows these words."""
+    def _with_words(self, words: Sequence[str]) -> Loaded:
+        """The frozen parts for these words, too, and the head on them.
+
+        They are loaded in the first call. The head is built again only if a new word
+        has a vector.
+        """
         if self.spec.part("task.characters"):
             note_long_words(set(words))
-        if self.frozen is not None and self.words.issuperset(words):
-            return
-        self.words.update(words)
-        if self.frozen is None:
-            self.frozen = _frozen_of(
-                self.spec, self.setup, self.words, self.record_file
-            )
-        else:
-            self.frozen = with_words(self.frozen, self.setup, self.words)
-        self.head, self.index = build_kept(
-            self.spec, self.setup, self.frozen, self.saved, self.head_file
-        )
+        loaded = self._loaded
+        if loaded is None:
+            known = {*self.saved.about.lexicon["words"], *words}
+            frozen = _frozen_of(self.spec, self.setup, known, self.record_file)
+            return Loaded(known, frozen, *self._build(frozen))
+        new = {*words} - loaded.words
+        if not new:
+            return loaded
+        known = loaded.words | new
+        frozen = with_words(loaded.frozen, self.setup, known, new)
+        if frozen.vectors is loaded.frozen.vectors:
+            return replace(loaded, words=known)
+        return Loaded(known, frozen, *self._build(frozen))
 
-    def _answers(self, batches: DataModule, count: int, ask: Ask) -> list[Any]:
+    def _build(self, frozen: Frozen) -> tuple[Any, Indexer]:
+        return build_kept(self.spec, self.setup, frozen, self.saved, self.head_file)
+
+    def _answers(
+        self, head: Any, batches: DataModule, count: int, ask: Ask
+    ) -> list[Any]:
         """An answer for each example, in order.
 
         Raises UserError where the head's numbers fit no text.
         """
         try:
-            return _answers(self.head, batches, count, ask)
+            return _answers(head, batches, count, ask)
         except (torch.OutOfMemoryError, MemoryError):
             raise
         except UNFIT as error:
@@ -126,11 +161,11 @@ class TrainedHead:
                 f"{AGAIN}"
             ) from error
 
-    def _batches(self, examples: list[Any]) -> DataModule:
+    def _batches(self, loaded: Loaded, examples: list[Any]) -> DataModule:
         return DataModule(
             {"text": examples},
-            self.head.collate,
-            self.index,
+            loaded.head.collate,
+            loaded.index,
             seed=self.setup.seed,
             batch=self.usual.settings["task.training.batch"],
             tokens=self.usual.settings["task.training.tokens"],

@@ -52,8 +52,7 @@ class Labelled:
     def group(self) -> tuple[str, ...]:
         """The first text.
 
-        Examples of one group stay together, in splits and in fractions of the training
-        data.
+        Examples of one group stay together in splits and in fractions of training data.
         """
         return self.texts[0]
 
@@ -211,9 +210,8 @@ class OwnData:
 
         Gold is None without a label. Raises UserError.
         """
-        texts = tuple(
-            self.text(row.get(names[part]), where) for part in self.parts[:-1]
-        )
+        cells = [row.get(names[part]) for part in self.parts[:-1]]
+        texts = tuple(self.text(cell, where) for cell in cells)
         label = row.get(names.get(self.parts[-1], ""))
         if not isinstance(label, str | int | float | None):
             what = f"has {label!r:.60} where a label belongs"
@@ -239,6 +237,8 @@ class OwnData:
         """The tokens of a cell: raw text, or a list of tokens. Raises UserError."""
         if isinstance(cell, list) and all(isinstance(token, str) for token in cell):
             return tuple(cell)
+        if isinstance(cell, float) and is_missing(cell):
+            return ()
         if not isinstance(cell, str | None):
             what = f"has {cell!r:.60} where text belongs"
             raise UserError(f"{where} {what}. Name another column, or fix the row.")

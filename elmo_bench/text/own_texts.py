@@ -9,21 +9,38 @@ from elmo_bench.text.tables import Row
 
 PROBABILITY = "probability"  # begins the names of columns, followed by the label
 DIGITS = 6  # of a probability
+NO_TUPLE = (str, Mapping, set, frozenset)  # a set has no order
 
 
-def rows_of_texts(texts: Sequence[Any], parts: Sequence[str]) -> list[Row]:
+def list_of(texts: Any) -> list[Any]:
+    """The texts of a program, from a list, a column of a table, or an iterator.
+
+    Raises UserError for a single text, and for a table, a mapping or a set.
+    """
+    what = ""
+    if isinstance(texts, str):
+        what = "a single text"
+    elif isinstance(texts, Mapping | set | frozenset) or hasattr(texts, "columns"):
+        what = f"a {type(texts).__name__}"
+    elif not isinstance(texts, Iterable):
+        what = f"{texts!r:.60}"
+    if what:
+        raise UserError(
+            f"a list of texts is wanted, and this is {what}. Give a list, such as "
+            'list(frame["text"]), or of pairs list(zip(frame["a"], frame["b"])).'
+        )
+    return list(texts)
+
+
+def rows_of_texts(texts: Any, parts: Sequence[str]) -> list[Row]:
     """A row for each text or, where a row has several parts, for each tuple of texts.
 
     A text is a string, or a list of tokens. Raises UserError.
     """
-    if isinstance(texts, str):
-        raise UserError("a list of texts is wanted, and this is a single text.")
-    if not isinstance(texts, Iterable):
-        raise UserError(f"a list of texts is wanted, and this is {texts!r:.60}.")
     rows: list[Row] = []
-    for number, text in enumerate(texts, 1):
+    for number, text in enumerate(list_of(texts), 1):
         cells = [text] if len(parts) == 1 else text
-        is_tuple = isinstance(cells, Collection) and not isinstance(cells, str)
+        is_tuple = isinstance(cells, Collection) and not isinstance(cells, NO_TUPLE)
         if not is_tuple or len(cells) != len(parts):
             wanted = f"({', '.join(parts)})"
             raise UserError(f"text {number}: not a tuple {wanted}. Give one.")

@@ -1,6 +1,6 @@
 """Named entities: the three suites as sentences with canonical BIO tags."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from elmo_bench.text.columns import (
     read_columns,
     read_plain,
 )
+from elmo_bench.text.own_texts import list_of
 from elmo_bench.text.tags import (
     LETTERS,
     TaggedSentence,
@@ -91,14 +92,15 @@ class Data(SuiteData):
             labels += [f"{letter}-{kind}" for letter in "BIUL"]
         return {"labels": labels}
 
-    def of_texts(self, texts: Sequence[Sequence[str]]) -> list[TaggedSentence]:
+    def of_texts(self, texts: Iterable[Sequence[str]]) -> list[TaggedSentence]:
         """Sentences of a program: lists of tokens. Raises UserError."""
-        for number, tokens in enumerate(texts, 1):
+        sentences = list_of(texts)
+        for number, tokens in enumerate(sentences, 1):
             is_list = isinstance(tokens, Sequence) and not isinstance(tokens, str)
             if not is_list or not tokens:
                 raise UserError(f"sentence {number}: give a list of tokens.")
             check_texts(tokens, f"sentence {number}")
-        return [_untagged(tuple(tokens)) for tokens in texts]
+        return [_untagged(tuple(tokens)) for tokens in sentences]
 
     def read_file(self, path: Path) -> list[TaggedSentence]:
         """The sentences of a column file, of tokens one a line, or of sentences.

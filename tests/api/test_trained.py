@@ -1,19 +1,24 @@
 """`load(record).predict(texts)`, `predict --probabilities`, and an exported head: one head, the same answers."""
 
 import csv
+import itertools
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import pandas as pd
 import pytest
 
 import elmo_bench
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.paths import LEVELS
-from elmo_bench.text.own_texts import rows_of_texts
+from elmo_bench.runner import prepare, trained
+from elmo_bench.runner.heads import read_head
 from tests.runs import GOLDEN, OWN, ROOT, VECTORS, run_small
 
 TEXTS = ["A man sleeps .", "", "Two women ride a zzyzx bicycle outside .", "nobody"]
@@ -81,6 +86,77 @@ def test_calls_one_after_another_have_the_answers_of_one(records):
     head = elmo_bench.load(record, vectors=str(VECTORS))
     assert [head.predict([text])[0] for text in TEXTS] == together
     assert head.predict([]) == []
+
+
+def test_a_call_with_new_words_reads_these_words_alone_and_caches_nothing(records, monkeypatch):
+    read, built = [], []
+    monkeypatch.setattr(prepare, "load_static", counted(read, prepare.load_static))
+    monkeypatch.setattr(trained, "build_kept", counted(built, trained.build_kept))
+    head = elmo_bench.load(records("classification"), vectors=str(VECTORS))
+    head.predict(["A man sleeps ."])
+    assert len(read) == len(built) == 1
+    head.predict(["A man zzyzx qqxyz ."])  # no word has a vector
+    assert read[1:] == [((str(VECTORS), {"zzyzx", "qqxyz"}), {"cached": False})]
+    head.predict(["zzyzx zzyzx"])
+    assert len(read) == 2 and len(built) == 1
+    new = new_word(records("classification"))
+    head.predict([f"zzyzx {new}"])
+    assert read[2:] == [((str(VECTORS), {new}), {"cached": False})]
+    assert len(built) == 2
+
+
+def new_word(record):
+    """A word that has a vector, and that training did not have."""
+    trained_on = read_head(record.with_suffix("") / "head.safetensors").about.lexicon["words"]
+    lower = filter(str.islower, elmo_bench.load_static(str(VECTORS)).words)
+    return next(word for word in lower if word not in {*trained_on, *" ".join(TEXTS).split()})
+
+
+def counted(calls, function):
+    """The function; `calls` gets the arguments of each call."""
+
+    def counts(*positional, **named):
+        calls.append((positional, named))
+        return function(*positional, **named)
+
+    return counts
+
+
+@pytest.mark.parametrize(("first", "part"), [([], "build_kept"), (TEXTS, "build_kept"), (TEXTS, "with_words")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, elmo_bench.UserError])
+def test_a_call_that_fails_changes_nothing(records, monkeypatch, first, part, error):
+    record = records("classification")
+    texts = [*TEXTS, new_word(record)]
+    expected = elmo_bench.load(record, vectors=str(VECTORS)).probabilities(texts)
+    head = elmo_bench.load(record, vectors=str(VECTORS))
+    head.predict(first)
+    sound = getattr(trained, part)
+    monkeypatch.setattr(trained, part, fails(error))
+    for _ in range(2):
+        with pytest.raises(error):
+            head.predict(texts)
+    monkeypatch.setattr(trained, part, sound)
+    pd.testing.assert_frame_equal(head.probabilities(texts), expected)
+
+
+def fails(error):
+    """A function that raises this error."""
+
+    def fail(*_, **__):
+        raise error("stopped")
+
+    return fail
+
+
+def test_threads_that_share_a_head_have_the_answers_of_one(records):
+    record = records("classification")
+    texts = [" ".join(words) for words in itertools.permutations(TEXTS[2].split(), 3)][:40]
+    expected = elmo_bench.load(record, vectors=str(VECTORS)).probabilities(texts)
+    head = elmo_bench.load(record, vectors=str(VECTORS))
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: head.probabilities([text]), texts))
+    assert pd.concat(found).to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-6)
+    assert pickle.loads(pickle.dumps(head)).predict(texts) == head.predict(texts)
 
 
 @pytest.mark.slow
@@ -153,22 +229,6 @@ def test_probabilities_of_a_suite_s_task_are_refused(elmo_run, tmp_path, refused
     assert not (tmp_path / "out.conll").exists()
 
 
-WRONG = [
-    ("A text.", ("text",), "a list of texts is wanted, and this is a single text."),
-    ([("a", "b", "c")], ("premise", "hypothesis"), "text 1: not a tuple (premise, hypothesis). Give one."),
-    ([1, 2], ("premise", "hypothesis"), "text 1: not a tuple (premise, hypothesis). Give one."),
-    (5, ("text",), "a list of texts is wanted, and this is 5."),
-    ([("a", "b"), "ab"], ("premise", "hypothesis"), "text 2: not a tuple (premise, hypothesis). Give one."),
-]
-
-
-@pytest.mark.parametrize(("texts", "parts", "sentence"), WRONG)
-def test_texts_of_another_form_are_refused(texts, parts, sentence):
-    with pytest.raises(elmo_bench.UserError) as raised:
-        rows_of_texts(texts, parts)
-    assert str(raised.value) == sentence
-
-
 def test_an_exported_head_moves(records, tmp_path, capsys):
     """The folder alone has the answers of the run, after the ledger is out of reach."""
     record = records("classification")
@@ -235,3 +295,22 @@ def test_an_export_writes_over_nothing_unless_it_is_told_to(records, tmp_path, r
 def test_a_missing_record_is_an_exception(tmp_path):
     with pytest.raises(elmo_bench.UserError, match="no such file"):
         elmo_bench.load(tmp_path / "seed0.json")
+
+
+def test_what_is_no_path_of_a_record_is_refused(records):
+    record = elmo_bench.ledger.read_record(records("classification"))
+    with pytest.raises(elmo_bench.UserError) as raised:
+        elmo_bench.load(record)
+    advice = str(raised.value).partition("such as elmo_bench.")[2].removesuffix(".")
+    assert "load: this is a Record, not the path of a record." in str(raised.value)
+    called = advice.replace("results/runs", str(records("classification").parents[LEVELS]))
+    assert eval(called, {"results": elmo_bench.results}) == str(records("classification"))
+    with pytest.raises(elmo_bench.UserError, match="this is a Series, not the path"):
+        elmo_bench.load(pd.Series(["a", "b"]))
+
+
+def test_a_head_that_needs_a_gpu_is_refused_with_a_sentence(records, monkeypatch):
+    parts = {"": {"kind": "elmo", "precision": "tf32"}}
+    monkeypatch.setattr(trained, "encoders_of", lambda *_: parts)
+    with pytest.raises(elmo_bench.UserError, match=r"tf32, which needs a GPU, and prediction is on the CPU\. Run it"):
+        elmo_bench.load(records("classification"))

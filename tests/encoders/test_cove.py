@@ -7,7 +7,7 @@ from torch import nn
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import cove
-from elmo_bench.encoders.static import load_static
+from elmo_bench.encoders.static import cache_folder, load_static
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 WORDS = ["the", "Paris", "paris", "river", "of"]
@@ -57,6 +57,15 @@ def test_layers_are_those_of_a_plain_lstm(tmp_path, vectors, zipped):
         torch.testing.assert_close(layers, by_hand(words, vectors, published()), atol=1e-6, rtol=0)
         torch.testing.assert_close(encoder.encode([words])[0], layers, atol=1e-6, rtol=0)
     assert encoder.encode([()])[0].shape == (2, 0, 600)
+
+
+def test_words_that_come_later_make_no_file_in_the_cache(weights, vectors):
+    encoder = cove.load(weights=str(weights), inputs=str(vectors))
+    encoder.expect(["the"])
+    trimmed = cache_folder() / "trimmed"
+    files = [*trimmed.iterdir()]
+    encoder.encode([("the", "river")])
+    assert len(files) == 1 and [*trimmed.iterdir()] == files
 
 
 class Old:

@@ -83,6 +83,18 @@ def test_a_damaged_cache_entry_is_made_again(tmp_path):
         assert entry.read_bytes() == whole
 
 
+def test_rows_of_more_words_are_added_without_a_copy_in_the_cache(tmp_path):
+    (path := tmp_path / "v.txt").write_bytes(TEXT)
+    table = load_static(str(path), keep=["Paris"], cached=False)
+    assert table.words == ["Paris", "paris"]
+    more = load_static(str(path), keep=["THE", "PARIS", "unknown"], cached=False)
+    both = table.with_rows(more)
+    assert both.words == ["Paris", "paris", "the"]
+    assert np.array_equal(both.vectors, VECTORS[[1, 2, 0]])
+    assert both.with_rows(more) is both
+    assert not (cache_folder() / "trimmed").exists()
+
+
 def test_what_another_version_kept_is_not_read(tmp_path, monkeypatch):
     (path := tmp_path / "v.txt").write_bytes(TEXT)
     load_static(str(path), keep=["the"])

@@ -1,10 +1,11 @@
-"""Files of predictions on the user's data, and damaged or odd bytes: what is left out, kept and noted."""
+"""Files of predictions on the user's data, texts of a program, odd bytes: what is left out, kept and noted."""
 
 import math
 import re
 from contextlib import suppress
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.tagging.forms import read_form
+from elmo_bench.text.own_texts import rows_of_texts
 from elmo_bench.text.tables import read_table, write_table
 from tests.text.test_own_data import data, write
 
@@ -142,3 +144,43 @@ def test_whatever_is_written_in_the_form_of_another_file_is_read_back(tmp_path, 
     rows = [{"text": text, "n": more, "gold": "x"} for text, more in cells]
     write_table(path := tmp_path / "x.csv", rows, like=like)
     assert read_table(path) == with_line_feeds(rows)
+
+
+NO_LIST = "a list of texts is wanted, and this is"
+HOW = '. Give a list, such as list(frame["text"]), or of pairs list(zip(frame["a"], frame["b"])).'
+PAIR = ("premise", "hypothesis")
+NO_TUPLE = "not a tuple (premise, hypothesis). Give one."
+WRONG = [
+    ("A text.", ("text",), f"{NO_LIST} a single text{HOW}"),
+    (5, ("text",), f"{NO_LIST} 5{HOW}"),
+    ({"text": ["a", "b"]}, ("text",), f"{NO_LIST} a dict{HOW}"),
+    ({"a", "b"}, ("text",), f"{NO_LIST} a set{HOW}"),
+    (pd.DataFrame({"text": ["a", "b"]}), ("text",), f"{NO_LIST} a DataFrame{HOW}"),
+    (pd.DataFrame({"premise": ["a"], "hypothesis": ["b"]}), PAIR, f"{NO_LIST} a DataFrame{HOW}"),
+    ([("a", "b", "c")], PAIR, f"text 1: {NO_TUPLE}"),
+    ([1, 2], PAIR, f"text 1: {NO_TUPLE}"),
+    ([("a", "b"), "ab"], PAIR, f"text 2: {NO_TUPLE}"),
+    ([{"premise": "a", "hypothesis": "b"}], PAIR, f"text 1: {NO_TUPLE}"),
+    ([{"a", "b"}], PAIR, f"text 1: {NO_TUPLE}"),
+]
+
+
+@pytest.mark.parametrize(("texts", "parts", "sentence"), WRONG)
+def test_texts_of_another_form_are_refused(texts, parts, sentence):
+    with pytest.raises(UserError) as raised:
+        rows_of_texts(texts, parts)
+    assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize("form", [list, tuple, iter, pd.Series, lambda texts: map(list, texts)])
+@pytest.mark.parametrize("task", ["ner", "tagging"])
+def test_lists_and_columns_and_iterators_have_the_same_examples(task, form):
+    data = task_class(task, "data")()
+    sentences = [["Marvolo", "sailed"], ["to", "Quibbleton"]]
+    assert [[*example.tokens] for example in data.of_texts(form(sentences))] == sentences
+
+
+def test_nan_is_an_empty_text():
+    data = task_class("pairs", "data")()
+    empty = [example.texts for example in data.of_texts([("a b", math.nan), ("a b", None)])]
+    assert empty == [(("a", "b"), ())] * 2
