@@ -13,7 +13,11 @@ from elmo_bench.cli.entry import entry
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.endings import gain_over_floor, outcome
 from elmo_bench.reporting.results import results
-from elmo_bench.runner.first_look import check_own_files, read_own_data
+from elmo_bench.runner.first_look import (
+    check_own_files,
+    read_own_data,
+    refuse_launcher,
+)
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.run import run as run_one
 from elmo_bench.runner.run import run_floor
@@ -46,6 +50,7 @@ def run(*options: str) -> Record:
     """
     _begin("run", options)
     config = compose("config", options)
+    refuse_launcher(options)
     check_own_files(config)
     record, _ = run_one(config)
     floor = run_floor(config, options)

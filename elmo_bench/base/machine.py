@@ -102,8 +102,18 @@ def resident_memory(pid: int) -> int:
     return int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def forget_peak_memory() -> None:
+    """Measure `peak_memory` anew, where the system can, and the peak of a GPU."""
+    with suppress(OSError):
+        (_PROC / "self" / "clear_refs").write_text("5", encoding="ascii")
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
+
+
 def peak_memory() -> int:
-    """The most bytes of memory that this process has held so far."""
+    """The most bytes of memory that this process has held since `forget_peak_memory`,
+    mapped files included."""
     peak = _value(_PROC / "self" / "status", "VmHWM:")
     if peak:
         return peak * 1024

@@ -23,6 +23,7 @@ from elmo_bench.runner.states import (
     encoder_group,
     ledger_of,
 )
+from elmo_bench.spec.budget import default_epochs
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.sweeps import LEDGER
@@ -150,29 +151,31 @@ def time_left(
 
 
 def _published_seconds(runs: Sequence[RunState]) -> dict[Group, float]:
-    """Of the published default runs, by `encoder_group`; tuned ones are not among them.
+    """Of an epoch of the published default runs, by `encoder_group`. They were made on
+    a CPU, and none is tuned.
 
     An encoder of these runs that is not published has those of ELMo.
     """
     seconds: dict[Group, float] = {}
     for row in published().values():
         if not row.label:
-            group = encoder_group(row.suite, row.task, row.encoder)
-            seconds[group] = 60 * row.minutes
+            epochs = default_epochs(row.task, row.size)
+            group = encoder_group(row, "cpu", row.encoder)
+            seconds[group] = 60 * row.minutes / epochs
     for state in runs:
         spec = state.run.spec
-        of_elmo = seconds.get(encoder_group(spec.suite, spec.task, "elmo"))
+        of_elmo = seconds.get(encoder_group(spec, "cpu", "elmo"))
         if of_elmo is not None:
-            group = encoder_group(spec.suite, spec.task, spec.encoder)
+            group = encoder_group(spec, "cpu", spec.encoder)
             seconds.setdefault(group, of_elmo)
     return seconds
 
 
 def _any_shortened(runs: Sequence[RunState]) -> bool:
-    """Whether a run that is not done may have a longer run's time as its estimate."""
-    options = {*FRACTION, "task.training.epochs"}
+    """Whether a run that is not done may have the time of a run on more data as its
+    estimate."""
     return any(
-        not options.isdisjoint(run.run.spec.changes)
+        not run.run.spec.changes.keys().isdisjoint(FRACTION)
         for run in runs
         if run.state != "done"
     )

@@ -155,7 +155,9 @@ class Cost(Model):
     train_cpu_seconds: Amount  # processor time of training steps
     encode_cpu_seconds: Amount = 0.0  # processor time of the frozen layers
     tokens_per_second: Amount  # while training, by wall time
-    peak_memory_mib: Amount  # of the process, or of the GPU if there is one
+    # Of the process with the files that it maps, such as the cache of frozen layers, or
+    # of the GPU if there is one.
+    peak_memory_mib: Amount
 
 
 class Kept(Model):
@@ -204,6 +206,9 @@ class Environment(Model):
     source: str = ""  # the end of the path of weights and vectors, if more than a name
     # A digest of the code of the `task` and the `encoder` that a folder included.
     code: dict[str, str] = Field(default={})
+    # Commit and versions that the run was started with, if it was killed and resumed
+    # with others.
+    started_with: dict[str, str] = Field(default={})
 
 
 class Record(Model):

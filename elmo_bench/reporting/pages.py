@@ -225,6 +225,9 @@ def _facts(system: Any) -> dict[str, str]:
     part = ""
     if system.fraction:
         part = ", a fraction of all" if share is None else f", {percent(share)} of all"
+    memory = f"{system.peak_memory_mib:,.0f} MiB"
+    if system.device == "cpu":
+        memory += " with mapped files"
     facts = {
         "trained on": f"{system.train:,} {task_unit(system.task)}{part}",
         "scored on": f"{system.dev_items:,} dev, {system.test_items:,} test",
@@ -236,10 +239,7 @@ def _facts(system: Any) -> dict[str, str]:
         "converged": (
             f"{system.converged} of {system.n} seeds, protocol {system.protocol}"
         ),
-        "cost": (
-            f"{system.work_minutes:.1f} minutes, "
-            f"{system.peak_memory_mib:,.0f} MiB, a run"
-        ),
+        "cost": f"{system.work_minutes:.1f} minutes, {memory}, a run",
         "made": ", ".join(
             [system.created[:10], system.cpu, system.device, system.precision]
         ),

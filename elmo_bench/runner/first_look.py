@@ -4,7 +4,7 @@ A wrong column is then one message at once, and not one for each run of a sweep 
 torch was imported.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from omegaconf import DictConfig
 
@@ -20,6 +20,17 @@ from elmo_bench.spec.run_spec import Setup
 from elmo_bench.spec.settings import check_run
 
 NOT_OF_DATA = ("seed", "encoder")  # options that change nothing in how data are read
+
+
+def refuse_launcher(options: Sequence[str]) -> None:
+    """Raise UserError for an option of the launcher: a run alone has none."""
+    for option in options:
+        key = option.partition("=")[0].lstrip("+~")
+        if key.split(".")[0] == "launcher":
+            raise UserError(
+                f"{option}: `run` makes its run in this process, without a launcher. "
+                "Use `sweep` (run.py -m) with the same options."
+            )
 
 
 def check_own_files(config: DictConfig) -> None:

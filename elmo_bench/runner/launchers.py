@@ -99,7 +99,9 @@ def _local(
             while _may_start(waiting, running, options["jobs"]):
                 job = waiting.popleft()
                 taken = [gpu for _, gpu in running.values()]
-                gpu = min(names, key=taken.count)
+                gpu = ""
+                if _uses_gpu(job.run):
+                    gpu = min(names, key=taken.count)
                 running[_start(server, job, command, gpu, share)] = job, gpu
             # Not longer, since memory may become free.
             wait([child.sentinel for child in running], timeout=POLL)
@@ -159,6 +161,15 @@ def _cuts_by_treebank(run: PlannedRun) -> bool:
     return source.get("tokenizer") == "treebank"
 
 
+def _uses_gpu(run: PlannedRun) -> bool:
+    """A run that does not is shown none, since looking at one takes some of its
+    memory."""
+    devices = [run.setup.device]
+    for options in run.setup.encoders.values():
+        devices.append(options.get("device", "cpu"))
+    return "cuda" in devices
+
+
 def _start(
     server: ForkServerContext, job: Job, command: Command, gpu: str, share: float
 ) -> BaseProcess:
@@ -169,7 +180,7 @@ def _start(
     get one thread.
     """
     environment = dict(os.environ) | imports() | {"OMP_NUM_THREADS": "1"}
-    if gpu:
+    if gpu or not _uses_gpu(job.run):
         environment["CUDA_VISIBLE_DEVICES"] = gpu
     arguments = job.arguments(threads=1)
     of_child = command, arguments, str(job.log), share, environment

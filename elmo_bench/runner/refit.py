@@ -46,13 +46,17 @@ class Upto(Callback):
     The schedule of the rate still spans all epochs, so each epoch has the rates that it
     had when dev chose among them.
 
-    identity: what has to be equal for a checkpoint to be resumed.
+    identity: what has to be equal for a checkpoint to be resumed. clock: of the refit;
+    a checkpoint keeps what it read.
     """
 
-    def __init__(self, epochs: int, folder: Path, identity: dict[str, Any]):
+    def __init__(
+        self, epochs: int, folder: Path, identity: dict[str, Any], clock: Clock
+    ):
         self.epochs = epochs
         self.folder = folder
         self.identity = identity
+        self.clock = clock
 
     def on_train_epoch_end(self, trainer: pl.Trainer, module: Any) -> None:
         trainer.save_checkpoint(self.folder / "last.ckpt")
@@ -60,7 +64,7 @@ class Upto(Callback):
             trainer.should_stop = True
 
     def state_dict(self) -> dict[str, Any]:
-        return self.identity
+        return self.identity | {"seconds": self.clock.read()}
 
 
 def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
@@ -87,7 +91,7 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
         _fit(trained, examples, epochs)
     else:
         fill(trained, both, ["train"])
-        _train(trained, both, epochs, work / FOLDER)
+        _train(trained, both, epochs, work / FOLDER, clock)
     _, seconds = clock.read()
     about = {"epochs": epochs, "examples": len(examples), "cpu_seconds": seconds}
     return Refitted(trained, about)
@@ -107,14 +111,16 @@ def _fit(trained: Trained, examples: list[Any], times: int) -> None:
         pass
 
 
-def _train(trained: Trained, both: Prepared, epochs: int, folder: Path) -> None:
-    """Train a head by steps, or resume that."""
+def _train(
+    trained: Trained, both: Prepared, epochs: int, folder: Path, clock: Clock
+) -> None:
+    """Train a head by steps, or resume that; the clock gets what was spent before."""
     identity = {
         "epochs": epochs,
         "examples": len(both.splits["train"]),
         "code": both.code,
     }
-    end = Upto(epochs, folder, identity)
+    end = Upto(epochs, folder, identity, clock)
     shown = ShowProgress(f"{both.title} refit", epochs=epochs, scored=False)
     trained.trainer = make_trainer(
         both, [RandomState(), GpuMemory(), shown, end], scored=False
@@ -145,6 +151,9 @@ def _epochs_done(trained: Trained, last: Path, end: Upto) -> int:
         checkpoint = read_checkpoint(last, advice="")
     except UserError:
         return 0
-    if checkpoint["callbacks"].get(end.state_key) != end.identity:
+    state = dict(checkpoint["callbacks"].get(end.state_key, {}))
+    seconds = state.pop("seconds", [0.0, 0.0])  # an earlier version keeps none
+    if state != end.identity:
         return 0
+    end.clock.add(seconds)
     return int(checkpoint["epoch"]) + 1

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
-from elmo_bench.base.machine import peak_memory
+from elmo_bench.base.machine import forget_peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.base.unfinished import remove_unfinished
 from elmo_bench.ledger import Record, RunPaths, list_runs, read_record_at, record_of
@@ -63,6 +63,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
     """
     check_run(config)
     forget_kernels()
+    forget_peak_memory()
     spec, setup = RunSpec.of(config), Setup.of(config)
     if not setup.overwrite:
         done = Finished(setup.ledger).find(spec, setup, setup.seed)
@@ -247,8 +248,8 @@ def _content(
             "notes": prepared.notes,
             "checks": prepared.checks,
         },
-        "cost": _cost(history, encodes=bool(frozen.encoders), device=setup.device),
-        "environment": _environment(prepared),
+        "cost": _cost(history, encodes=bool(frozen.encoders)),
+        "environment": _environment(prepared, history),
         "created": ledger.now(),
     }
     changes = computed_changes(spec)
@@ -273,7 +274,7 @@ def _parameters(head: Any, of_encoders: int) -> dict[str, Any]:
     }
 
 
-def _environment(prepared: "Prepared") -> dict[str, Any]:
+def _environment(prepared: "Prepared", history: "History") -> dict[str, Any]:
     import torch
 
     setup = prepared.setup
@@ -289,13 +290,12 @@ def _environment(prepared: "Prepared") -> dict[str, Any]:
         environment["source"] = setup.source
     if prepared.code:
         environment["code"] = prepared.code
+    if history.started_with != history.versions:
+        environment["started_with"] = history.started_with
     return environment
 
 
-def _cost(history: "History", *, encodes: bool, device: str) -> dict[str, Any]:
-    import torch
-
-    peak = torch.cuda.max_memory_allocated() if device == "cuda" else peak_memory()
+def _cost(history: "History", *, encodes: bool) -> dict[str, Any]:
     clocks = {"": history.whole, "train_": history.training}
     if encodes:
         clocks["encode_"] = history.encoding
@@ -307,7 +307,7 @@ def _cost(history: "History", *, encodes: bool, device: str) -> dict[str, Any]:
         cost[f"{name}cpu_seconds"] = round(processor, 2)
     train_seconds, _ = spent["train_"]
     cost["tokens_per_second"] = round(history.tokens / max(train_seconds, 1e-9), 1)
-    cost["peak_memory_mib"] = round(peak / 2**20, 1)
+    cost["peak_memory_mib"] = round(history.peak_memory() / 2**20, 1)
     return cost
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -94,12 +95,16 @@ def ray_tasks(
         task = ray.remote(
             num_cpus=options["cpus"], num_gpus=options["gpus"], max_retries=0
         )(_on_worker)
-        handles = {}
-        for job in jobs:
-            arguments = job.arguments(threads=options["cpus"])
-            log, here = str(job.log.absolute()), str(Path.cwd())
-            handles[task.remote(arguments, log, here, imports())] = job
-        while handles:
+        here = str(Path.cwd())
+        most = options["jobs"] or len(jobs)
+        waiting = deque(jobs)
+        handles: dict[Any, Job] = {}
+        while waiting or handles:
+            while waiting and len(handles) < most:
+                job = waiting.popleft()
+                arguments = job.arguments(threads=options["cpus"])
+                log = str(job.log.absolute())
+                handles[task.remote(arguments, log, here, imports())] = job
             done, _ = ray.wait(list(handles), num_returns=1, timeout=POLL)
             for handle in done:
                 job = handles.pop(handle)

@@ -22,7 +22,7 @@ from elmo_bench.ledger import (
 )
 from elmo_bench.runner.estimate import Amounts, seconds_of
 from elmo_bench.runner.plan import Plan, PlannedRun
-from elmo_bench.spec.budget import converged
+from elmo_bench.spec.budget import EPOCHS, LEAST, converged, epochs_of
 from elmo_bench.spec.run_spec import is_drawn
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import FLOOR
@@ -97,6 +97,7 @@ class LedgerState:
                 run = settings_key(holder.spec), holder.seed
                 self.holders[run] = _described(holder)
         self._records: dict[str, list[Record]] = defaultdict(list)
+        # Of runs, divided by their `_length`.
         self._seconds: dict[Group, list[float]] = defaultdict(list)
         keys: dict[str, str] = {}  # by hash: seeds share a spec
         for record in self.records:
@@ -104,8 +105,10 @@ class LedgerState:
             key = keys.get(record.hash) or settings_key(spec)
             keys[record.hash] = key
             self._records[key].append(record)
-            for group in _groups(key, spec):
-                self._seconds[group].append(60 * minutes_of(record))
+            device = "cpu" if record.environment.device == "cpu" else "cuda"
+            seconds = 60 * minutes_of(record) / _length(spec)
+            for group in _groups(key, spec, device):
+                self._seconds[group].append(seconds)
 
     def states(self, runs: Sequence[PlannedRun]) -> list[RunState]:
         """The state of each run.
@@ -149,8 +152,9 @@ class LedgerState:
         and encoder on as much of the training data, else by the `sizes` of its data,
         else as before on any amount of data, else over runs of its task on as much of
         the data, else over all runs of its task, else what the published run took, if
-        there is one (`published`: seconds by `encoder_group`). Floors take seconds,
-        which do not count.
+        there is one (`published`: seconds of an epoch by `encoder_group`). All of them
+        have the run's size and kind of device, and are scaled to its epochs. Floors
+        take seconds, which do not count.
         """
         sizes = sizes or {}
         total = 0.0
@@ -172,15 +176,19 @@ class LedgerState:
         amounts: Amounts | None,
     ) -> float | None:
         spec = run.spec
-        groups = _groups(spec.key, spec)
+        device = run.setup.device
+        if device != "cpu":
+            amounts = None  # steps and tokens were measured on a CPU
+        groups = _groups(spec.key, spec, device)
         for number, group in enumerate(groups):
             if group in self._seconds:
-                return fmean(self._seconds[group])
+                return _length(spec) * fmean(self._seconds[group])
             if amounts is not None and number == _ALIKE:
                 seconds = seconds_of(spec, amounts.part(spec))
                 if seconds is not None:
                     return seconds
-        return published.get(groups[_OF_ENCODER])
+        of_epoch = published.get(groups[_OF_ENCODER])
+        return None if of_epoch is None else _length(spec) * of_epoch
 
 
 def ledger_of(plan: Plan) -> LedgerState:
@@ -207,19 +215,40 @@ def _described(holder: Holder) -> str:
     return f"{holder.machine}, process {holder.pid}"
 
 
-def _groups(key: str, spec: Any) -> tuple[Group, ...]:
-    """What a run may be compared with, best first. spec: a run's or a record's."""
+def _length(spec: Any) -> int:
+    """What the time of a run grows with: its epochs, or 1 if they share a fixed number
+    of steps. spec: a run's, or a record's, which may lack them.
+    """
+    epochs = spec.settings.get(EPOCHS)
+    is_number = isinstance(epochs, int) and epochs > 0
+    if not is_number or spec.settings.get(LEAST) is not None:
+        return 1
+    return epochs_of(spec)
+
+
+def _groups(key: str, spec: Any, device: str) -> tuple[Group, ...]:
+    """What a run may be compared with, best first.
+
+    spec: a run's or a record's. device: cpu or cuda.
+    """
     options = ("data.train_fraction", "data.max_train", QUICK, "task.head.name")
     amount = [str(spec.settings.get(option)) for option in options]
     tuned = spec.settings.get(TUNE)
-    of_task = (spec.suite, spec.task, str(tuned))
-    of_encoder = encoder_group(spec.suite, spec.task, spec.encoder, tuned)
-    return (key,), (*of_encoder, *amount), of_encoder, (*of_task, *amount), of_task
+    of_task = (spec.suite, spec.task, spec.size, device, str(tuned))
+    of_encoder = encoder_group(spec, device, spec.encoder, tuned)
+    return (
+        (key, device),
+        (*of_encoder, *amount),
+        of_encoder,
+        (*of_task, *amount),
+        of_task,
+    )
 
 
-def encoder_group(suite: str, task: str, encoder: str, tuned: Any = None) -> Group:
-    """Runs of one encoder on one task.
+def encoder_group(run: Any, device: str, encoder: str, tuned: Any = None) -> Group:
+    """Runs of one encoder on one task, of one size and kind of device.
 
+    run: has the suite, task and size; a spec or a published row. device: cpu or cuda.
     tuned: how the runs tune it, which takes many times as long as to keep it frozen.
     """
-    return suite, task, str(tuned), encoder
+    return run.suite, run.task, run.size, device, str(tuned), encoder

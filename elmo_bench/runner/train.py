@@ -14,11 +14,16 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.include import included_lines
-from elmo_bench.base.machine import keep_freed_memory, subnormals_as_zeros
+from elmo_bench.base.machine import (
+    environment,
+    keep_freed_memory,
+    subnormals_as_zeros,
+)
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuned_memory import check_memory
 from elmo_bench.encoders.tuning import Source
 from elmo_bench.ledger import Spec
+from elmo_bench.runner.checkpoints import read_states
 from elmo_bench.runner.data import words_of
 from elmo_bench.runner.heads import (
     About,
@@ -254,8 +259,19 @@ def build(prepared: Prepared) -> Trained:
     )
     size, tokens = training["batch"], training["tokens"]
     check_memory(head.embedder.tuned, splits["train"], size=size, tokens=tokens)
-    history = History(whole, prepared.code)
+    history = History(
+        whole, prepared.code, versions=_versions(), on_gpu=setup.device == "cuda"
+    )
     return Trained(module, loaders, stores, about, history)
+
+
+def _versions() -> dict[str, str]:
+    """Commit and versions of what computes a run."""
+    ours = environment(["elmo-bench", "torch"])
+    versions: dict[str, str] = ours["packages"]
+    if ours["commit"]:
+        versions["commit"] = ours["commit"] + ("-dirty" if ours["dirty"] else "")
+    return versions
 
 
 def _module(
@@ -303,12 +319,16 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
         )
         return None
     try:
-        states = _states(trained, last)
+        states = read_states(last, trained.module, trained.history)
     except UserError as error:
         _say(f"{title}: starts anew ({error})")
         return None
-    epochs = len(states[trained.history.state_key]["curves"]["dev"])
-    _say(f"{title}: resuming after epoch {epochs}")
+    past = states[trained.history.state_key]
+    _say(f"{title}: resuming after epoch {len(past['curves']['dev'])}")
+    started_with = past.get("started_with", trained.history.versions)
+    if started_with != trained.history.versions:
+        started = ", ".join(f"{name} {started_with[name]}" for name in started_with)
+        _say(f"{title}: it was started with {started}; the record says so")
     return states
 
 
@@ -316,29 +336,6 @@ def is_stateful(trained: Trained) -> bool:
     """Whether an encoder carries states from one sentence to the next."""
     encoders = [store.encoder for store in trained.stores.values()]
     return any(getattr(encoder, "stateful", False) for encoder in encoders)
-
-
-def _states(trained: Trained, last: Path) -> dict[str, Any]:
-    """The states of the callbacks in a checkpoint.
-
-    The best checkpoint is read too: the run needs it in the end, and one that is
-    damaged would end every start. Raises UserError if either does not fit.
-    """
-    ours = _shapes(trained.module.state_dict())
-    latest = read_checkpoint(last, advice="")
-    best = read_checkpoint(last.with_name("best.ckpt"), advice="")
-    for checkpoint in (latest, best):
-        if _shapes(checkpoint["state_dict"]) != ours:
-            raise UserError(f"{last}: written by another version of this program")
-    states: dict[str, Any] = latest["callbacks"]
-    history = states[trained.history.state_key]
-    if history.get("code", {}) != trained.history.code:
-        raise UserError("the code of its encoder or task has changed")
-    return states
-
-
-def _shapes(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in state.items()}
 
 
 def _say(line: str) -> None:

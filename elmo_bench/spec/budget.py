@@ -22,6 +22,12 @@ def epochs_of(spec: Any) -> int:
     return int(_part(spec, spec.settings[EPOCHS]))
 
 
+def default_epochs(task: str, size: str) -> int:
+    """The epochs of the default run of a task, which are its budget; 1 without one."""
+    report = task_yaml(task, head_choice(task, None)).get("report", {})
+    return _budget(report, size) or 1
+
+
 def least_steps_of(spec: Any) -> int | None:
     """The least steps of all epochs together, of a quick run a fifth; None without."""
     steps = spec.settings.get(LEAST)

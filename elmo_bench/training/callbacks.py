@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_bench.base.files import write_checkpoint
-from elmo_bench.base.machine import free_gpu_memory
+from elmo_bench.base.machine import free_gpu_memory, peak_memory
 from elmo_bench.base.metric import measure
 from elmo_bench.base.progress import Clock, kernels_used, progress, used
 
@@ -107,7 +107,8 @@ class AtomicCheckpoints(TorchCheckpointIO):
 
 
 class History(Callback):
-    """Curves and mix weights by epoch, the time of the run, and the kernels it used.
+    """Curves and mix weights by epoch, the time and memory of the run, the kernels it
+    used, and the versions that it was started with.
 
     They remain across kills and resumptions.
 
@@ -116,9 +117,21 @@ class History(Callback):
     steps and the scoring of dev; `steps`, how many it has.
     """
 
-    def __init__(self, whole: Clock, code: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        whole: Clock,
+        code: dict[str, str] | None = None,
+        *,
+        versions: dict[str, str] | None = None,
+        on_gpu: bool = False,
+    ) -> None:
+        """code, versions: of this process. on_gpu: whether memory is a GPU's."""
         # Digests of the included code that the run was started with.
         self.code = code or {}
+        self.versions = versions or {}
+        self.started_with = self.versions
+        self.on_gpu = on_gpu
+        self.peak = 0  # bytes that earlier processes took
         # From the start of the run; it stops between a kill and the resumption.
         self.whole = whole
         self.training = Clock()  # of training steps
@@ -136,6 +149,12 @@ class History(Callback):
     def best_epoch(self) -> int:
         """From 1; the first of equal ones."""
         return self.scores.index(max(self.scores)) + 1
+
+    def peak_memory(self) -> int:
+        """The most bytes that one of the run's processes took."""
+        if self.on_gpu:
+            return max(self.peak, torch.cuda.max_memory_allocated())
+        return max(self.peak, peak_memory())
 
     def on_train_epoch_start(self, trainer: pl.Trainer, module: Any) -> None:
         self.epoch_started = self.whole.read()[0]
@@ -197,6 +216,8 @@ class History(Callback):
             "mixes": self.mixes,
             "tokens": self.tokens,
             "code": self.code,
+            "started_with": self.started_with,
+            "peak": self.peak_memory(),
             "clocks": {name: getattr(self, name).read() for name in CLOCKS},
             "kernels": kernels_used(),
         }

@@ -19,6 +19,14 @@ def test_as_many_as_there_are_idle_cores_unless_the_user_says_otherwise(monkeypa
     assert capsys.readouterr().err == ""
 
 
+def test_the_peak_of_memory_is_measured_anew():
+    """As a second run of one process needs it."""
+    bytearray(2**28)
+    before = threads.peak_memory()
+    threads.forget_peak_memory()
+    assert threads.peak_memory() < before - 2**27
+
+
 def test_each_piece_runs_on_one_thread():
     def where(piece):
         return piece, torch.get_num_threads(), threading.current_thread().name

@@ -33,6 +33,8 @@ RECORD = next((ROOT / "results/runs/open/ner").rglob("seed0.json"))
         (["predict", RECORD, README, ROOT], f"{ROOT}: a folder. Give a file."),
         (["embed", "nothing.txt", "out.h5"], "nothing.txt: no such file. Check the path."),
         (["embed", ROOT, "out.h5"], "a folder. Give a file."),
+        (["run", "encoder=glove", "launcher=slurm"], "launcher=slurm: `run` makes its run in this process, without"),
+        (["run", "launcher.jobs=2"], "Use `sweep` (run.py -m) with the same options."),
         (["run", "encoder=[glove,elmo]"], "`sweep encoder=glove,elmo` makes a run of each."),
     ],
 )

@@ -11,6 +11,7 @@ from tests.ledger.records import OUTCOMES, changed, hash_of, make_record
 from tests.ledger.records import put as write_content
 from tests.runs import first_ones, small
 
+PRECISION = "trainer.precision=32-true"  # as the records have
 SWEEP = ("task=ner", "encoder=none,glove", "seed=0,1")
 
 
@@ -167,6 +168,26 @@ def test_time_without_a_run_of_ones_own_is_that_of_the_published_run(tmp_path, c
     assert main(["status", "task=ner", "encoder=glove", f"ledger={tmp_path / 'runs'}"]) == 0
     [row] = [row for row in published().values() if (row.task, row.encoder, row.label) == ("ner", "glove", "")]
     assert f"1 run: 1 missing; about {round(row.minutes)} min left" in capsys.readouterr().out
+    twice = ["task=ner", "encoder=glove", "task.training.epochs=64"]
+    assert main(["status", *twice, f"ledger={tmp_path / 'runs'}"]) == 0
+    assert f"; about {round(2 * row.minutes)} min left" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("other", ["size=paper", "trainer=gpu"])
+def test_a_run_of_another_size_or_device_has_no_estimate_from_the_usual_ones(status, ledger, other):
+    sweep = ["task=ner", "encoder=glove", "seed=1", other]
+    assert "1 missing; no comparable run to estimate the time" in status(sweep=sweep)[1]
+    put(ledger, "encoder=glove", "seed=0", seconds=600.0)
+    assert "1 missing; no comparable run to estimate the time" in status(sweep=sweep)[1]
+
+
+def test_minutes_of_a_gpu_are_no_estimate_of_a_run_on_the_cpu(status, ledger):
+    path = put(ledger, "encoder=glove", "seed=0").record
+    on_gpu = {"environment/device": "NVIDIA H200", "cost/seconds": 6.0}
+    write_content(path, changed(read_record(path), on_gpu))
+    put(ledger, "encoder=glove", "lr_scale=2", seconds=600.0)
+    assert "; about 10 min left" in status(sweep=["task=ner", "encoder=glove", "seed=1"])[1]
+    assert "; about 6 s left" in status(sweep=["task=ner", "encoder=glove", "seed=1", "trainer=gpu", PRECISION])[1]
 
 
 def test_two_folders_of_one_name_are_two_encoders(status, ledger):
@@ -181,7 +202,16 @@ def test_two_folders_of_one_name_are_two_encoders(status, ledger):
     assert status("--missing", sweep=("encoder=hf", folders))[1].split()[1] == "encoder.name=here/second/checkpoint-500"
 
 
-@pytest.mark.parametrize("shorter", ["data.train_fraction=0.1", "data.max_train=32", "task.training.epochs=1"])
+@pytest.mark.parametrize(("epochs", "left"), [(1, "20 s"), (64, "21 min")])
+def test_an_estimate_is_scaled_to_the_epochs_of_the_run(status, ledger, epochs, left):
+    put(ledger, "encoder=glove", "seed=0", seconds=640.0)  # 32 epochs
+    for seed in range(5):
+        put(ledger, "encoder=glove", f"seed={seed}", "task.training.epochs=2", seconds=40.0)
+    given = ["task=ner", "encoder=glove", "seed=1", f"task.training.epochs={epochs}"]
+    assert f"1 missing; about {left} left" in status(sweep=given)[1]
+
+
+@pytest.mark.parametrize("shorter", ["data.train_fraction=0.1", "data.max_train=32"])
 def test_an_estimate_from_longer_runs_is_a_bound(status, ledger, shorter):
     put(ledger, "encoder=glove", "seed=0", seconds=600.0)
     assert "; about 10 min left" in status(sweep=["task=ner", "encoder=glove", "seed=1"])[1]

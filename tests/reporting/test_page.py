@@ -71,6 +71,7 @@ def test_it_loads_nothing_from_elsewhere(page, folder):
 def test_a_corrected_record_says_so(page):
     shown = "corrected" + "seed 0, cost: halved <by> hand"
     cards = [text for _, text in page.all("dl") if shown in text]
+    assert "MiB with mapped files, a run" in cards[0]
     assert len(cards) == 1 and "encoder=glove" in cards[0]
     assert any(text.startswith("Corrected records: 1;") for _, text in page.all("li"))
 

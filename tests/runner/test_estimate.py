@@ -91,7 +91,7 @@ def test_a_run_that_is_done_is_a_better_estimate_than_sizes_if_it_read_as_much(t
     run = plan(["task=classification", FILE, "encoder=glove", "seed=0"]).runs[-1]
     done = replace(run.spec, settings=run.spec.settings | changed)
     state = LedgerState(tmp_path)
-    for group in _groups(done.key, done):
+    for group in _groups(done.key, done, "cpu"):
         state._seconds[group] = [60.0]
     seconds, unknown = state.seconds_left([RunState(run, "missing")], {}, {run: SNLI})
     assert unknown == 0 and seconds == pytest.approx(60.0 if is_better else seconds_of(run.spec, SNLI))

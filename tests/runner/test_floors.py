@@ -66,7 +66,8 @@ def test_a_sweep_makes_each_floor_once_and_first():
 
 def test_a_floor_that_is_missing_makes_no_estimate_of_minutes(tmp_path):
     states = LedgerState(tmp_path).states(floors_of(*PAIRS, "encoder=glove"))
-    assert LedgerState(tmp_path).seconds_left(states, {encoder_group("a", "pairs", "tfidf"): 60.0}) == (0.0, 0)
+    published = {encoder_group(states[0].run.spec, "cpu", "tfidf"): 60.0}
+    assert LedgerState(tmp_path).seconds_left(states, published) == (0.0, 0)
 
 
 def run(ledger, capsys, *options):

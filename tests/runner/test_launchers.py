@@ -169,11 +169,33 @@ def test_the_next_run_gets_the_gpu_that_is_free(monkeypatch, visible):
     monkeypatch.setattr(launchers, "wait", one_ends)
     monkeypatch.setattr(launchers, "ended", lambda job, code: job)
     monkeypatch.setattr(launchers, "_end", lambda children: None)
-    runs = [launchers.Job(None, "", Path(str(number)), 0) for number in range(5)]
+    run = SimpleNamespace(setup=SimpleNamespace(device="cuda", encoders={}))
+    runs = [launchers.Job(run, "", Path(str(number)), 0) for number in range(5)]
     carried_out = [job for job in launchers._local(runs, {"jobs": 3}, None) if job is not None]
     assert [child.gpu for child in started] == [first, second, first, second, first]
     assert {child.share for child in started} == {0.5}
     assert [runs.index(job) for job in carried_out] == [1, 0, 3, 2, 4]
+
+
+def test_ray_gets_as_many_runs_at_once_as_are_asked_for(monkeypatch):
+    """Of a running cluster, too, whose cores are not limited."""
+    pending, most = [], []
+
+    def submit(*_):
+        pending.append(f"task {len(most)}")
+        most.append(len(pending))
+        return pending[-1]
+
+    ray = SimpleNamespace(
+        init=lambda **_: None, shutdown=lambda: None, remote=lambda **_: lambda _: SimpleNamespace(remote=submit),
+        wait=lambda *_, **__: ([pending.pop(0)], []), get=lambda _: 0,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    runs = [launchers.Job(SimpleNamespace(options=()), str(number), Path(str(number)), 0) for number in range(5)]
+    given = {"jobs": 2, "address": "auto", "cpus": 1, "gpus": 0}
+    carried_out = [each.job for each in schedulers.ray_tasks(runs, given) if each is not None]
+    assert carried_out == runs
+    assert max(most) == 2
 
 
 def test_jobs_of_schedulers_import_from_the_folders_of_the_sweep_and_not_from_the_current_one(tmp_path, monkeypatch):

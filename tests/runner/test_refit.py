@@ -9,6 +9,7 @@ import torch
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import Clock
 from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner.heads import read_head
 from elmo_bench.runner.refit import Upto, _epochs_done
@@ -52,7 +53,7 @@ def test_the_kept_head_has_read_dev_and_the_scores_are_those_without_it(tmp_path
 
 
 def test_a_refit_ends_after_its_epochs(tmp_path):
-    end = Upto(2, tmp_path, {})
+    end = Upto(2, tmp_path, {}, Clock())
     for epoch, stops in ((0, False), (1, True)):
         trainer = SimpleNamespace(current_epoch=epoch, should_stop=False, save_checkpoint=lambda _: None)
         end.on_train_epoch_end(trainer, None)
@@ -128,10 +129,12 @@ def test_a_killed_refit_goes_on_and_gives_the_same_head(tmp_path, monkeypatch, c
 
 @pytest.mark.parametrize(("stateful", "done"), [(False, 2), (True, 0)])
 def test_a_refit_resumes_unless_the_states_of_its_encoder_are_lost(tmp_path, stateful, done):
-    end = Upto(3, tmp_path, {"epochs": 3})
-    torch.save({"callbacks": {end.state_key: end.identity}, "epoch": 1}, tmp_path / "last.ckpt")
+    end = Upto(3, tmp_path, {"epochs": 3}, Clock())
+    state = end.state_dict() | {"seconds": [1000.0, 2000.0]}
+    torch.save({"callbacks": {end.state_key: state}, "epoch": 1}, tmp_path / "last.ckpt")
     stores = {"": SimpleNamespace(encoder=SimpleNamespace(stateful=stateful))}
     assert _epochs_done(SimpleNamespace(stores=stores), tmp_path / "last.ckpt", end) == done
+    assert end.clock.read() == ([1000.0, 2000.0] if done else [0.0, 0.0])
 
 
 @pytest.mark.parametrize(

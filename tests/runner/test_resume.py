@@ -14,11 +14,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import Clock
 from elmo_bench.cli.entry import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.runner import prepare
+from elmo_bench.runner.checkpoints import read_states
 from elmo_bench.runner.train import _resume
-from elmo_bench.training.callbacks import Checkpoints
+from elmo_bench.training.callbacks import Checkpoints, History
 from elmo_bench.training.loggers import _finished_epochs
 from elmo_bench.training.module import HeadTraining
 from tests.runs import ROOT, first_ones, result, run_small, small
@@ -92,9 +95,14 @@ def test_what_was_spent_before_a_kill_counts_once_and_changed_code_starts_anew(t
     state = torch.load(last, weights_only=True)
     [history] = [own for own in state["callbacks"].values() if "clocks" in own]
     history["clocks"] = {name: [1000.0, 1000.0] for name in history["clocks"]}
+    history["started_with"] |= {"torch": "1.0"}
     torch.save(state, last)
     shutil.copytree(runs, other)
-    cost = run_small(runs).cost
+    capsys.readouterr()
+    record = run_small(runs)
+    assert "it was started with elmo-bench" in " ".join(capsys.readouterr().err.split())
+    assert record.environment.started_with["torch"] == "1.0" != record.environment.packages["torch"]
+    cost = record.cost
     spent = (cost.seconds, cost.cpu_seconds, cost.train_seconds, cost.train_cpu_seconds)
     assert all(1000 <= seconds < 1500 for seconds in spent)
     history["code"] = {"encoder": "0"}
@@ -221,6 +229,21 @@ def test_what_cannot_be_gone_on_with_starts_anew_and_says_why(tmp_path, capsys):
         torch.save({"state_dict": theirs, "callbacks": {}}, tmp_path / name)
     for stateful, why in ((True, "encoder.contextual.stateful=true"), (False, "written by another version")):
         stores = {"": SimpleNamespace(encoder=SimpleNamespace(stateful=stateful))}
-        trained = SimpleNamespace(stores=stores, module=SimpleNamespace(state_dict=lambda: ours))
+        trained = SimpleNamespace(stores=stores, module=SimpleNamespace(state_dict=lambda: ours), history=None)
         assert _resume(trained, tmp_path / "last.ckpt", "ner elmo") is None
         assert why in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("of_best", "fits"), [([50.0, 70.0], True), ([50.0, 70.0, 60.0, 80.0], False)])
+def test_a_best_checkpoint_of_a_later_epoch_than_the_last_one_is_of_a_kill(tmp_path, of_best, fits):
+    """Epoch 4 was the best, and a kill came before its last.ckpt: trained again, it may be worse than epoch 2."""
+    history = History(Clock().start())
+    for name, dev in (("last.ckpt", [50.0, 70.0, 60.0]), ("best.ckpt", of_best)):
+        state = {"curves": {"dev": dev}}
+        torch.save({"state_dict": {}, "callbacks": {history.state_key: state}}, tmp_path / name)
+    module = SimpleNamespace(state_dict=dict)
+    if fits:
+        assert read_states(tmp_path / "last.ckpt", module, history)
+    else:
+        with pytest.raises(UserError, match="its best epoch was being written when it was killed"):
+            read_states(tmp_path / "last.ckpt", module, history)

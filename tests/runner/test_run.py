@@ -9,6 +9,7 @@ from safetensors import safe_open
 
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.ledger import Record, RunPaths, check_record, digest_of, of_split, read_all, read_outcomes, slices_of
+from elmo_bench.runner import run as module
 from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, files, result, rounded, run_small, small
 
@@ -104,6 +105,15 @@ def test_a_run_without_elmo_has_no_layer_weights_and_overwrite_runs_it_again(tmp
     assert record.spec.contents.keys() == {"data", "vectors"}
     assert not [name for name in record.cost.model_fields_set if name.startswith("encode")]
     assert "bilm" not in record.environment.kernels
+
+
+def test_a_run_measures_its_own_memory(tmp_path, monkeypatch):
+    forgotten = []
+    monkeypatch.setattr(module, "forget_peak_memory", lambda: forgotten.append(True))
+    monkeypatch.setattr(module, "check_here", lambda _: pytest.fail("it has begun", pytrace=False))
+    with pytest.raises(pytest.fail.Exception, match="it has begun"):
+        run_small(tmp_path)
+    assert forgotten == [True]
 
 
 def test_the_second_start_skips_and_says_so(main_job, tmp_path, capsys):

@@ -32,13 +32,14 @@ def options(ledger, *seeds, jobs=2):
     return [f"seed={','.join(map(str, seeds))}", f"ledger={ledger}", f"launcher.jobs={jobs}"]
 
 
-def results(ledger, *seeds, jobs=2):
-    return {result.run.seed: result for result in run_sweep(plan(options(ledger, *seeds, jobs=jobs)), entry)}
+def results(ledger, *seeds, jobs=2, trainer="cpu"):
+    planned = plan([*options(ledger, *seeds, jobs=jobs), f"trainer={trainer}"])
+    return {result.run.seed: result for result in run_sweep(planned, entry)}
 
 
 def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake_children, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    found = results(fake_children, DONE, FAILED, USER_ERROR, KILLED, SILENT, jobs=4)
+    found = results(fake_children, DONE, FAILED, USER_ERROR, KILLED, SILENT, jobs=4, trainer="gpu")
     assert {seed: (result.state, result.code) for seed, result in found.items()} == {
         DONE: ("done", 0),
         FAILED: ("failed", 1),
@@ -58,6 +59,14 @@ def test_every_end_is_told_apart_and_each_child_has_a_gpu(fake_children, monkeyp
         assert Path(log).read_text().startswith(f"seed {seed}\n")
     said = [path.read_text().splitlines()[1] for path in fake_children.parent.rglob("*.log")]
     assert {*said} == {"0.5 of gpu 3", "0.5 of gpu 5"}
+
+
+def test_a_run_on_the_cpu_sees_no_gpu(fake_children, monkeypatch):
+    """It would take some of a card's memory, and end where the card is full."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert results(fake_children, DONE, jobs=4)[DONE].state == "done"
+    [log] = fake_children.parent.rglob("*.log")
+    assert log.read_text().splitlines()[1].endswith("of gpu ")
 
 
 IMPORTED = {

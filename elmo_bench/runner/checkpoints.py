@@ -1,0 +1,41 @@
+"""The checkpoints that a killed run left: whether it can be resumed from them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import Module
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_checkpoint
+from elmo_bench.training.callbacks import History
+
+
+def read_states(last: Path, module: Module, history: History) -> dict[str, Any]:
+    """The states of the callbacks in a checkpoint.
+
+    The best checkpoint is read too: the run needs it in the end, and one that is
+    damaged would end every start. Raises UserError if either does not fit the module
+    and the history of this process, or both do not fit each other.
+    """
+    ours = _shapes(module.state_dict())
+    latest = read_checkpoint(last, advice="")
+    best = read_checkpoint(last.with_name("best.ckpt"), advice="")
+    for checkpoint in (latest, best):
+        if _shapes(checkpoint["state_dict"]) != ours:
+            raise UserError(f"{last}: written by another version of this program")
+    states: dict[str, Any] = latest["callbacks"]
+    past = states[history.state_key]
+    if past.get("code", {}) != history.code:
+        raise UserError("the code of its encoder or task has changed")
+    dev = past["curves"]["dev"]
+    upto_best = dev[: dev.index(max(dev)) + 1]
+    of_best = best["callbacks"][history.state_key]["curves"]["dev"]
+    if of_best != upto_best:
+        raise UserError("its best epoch was being written when it was killed")
+    return states
+
+
+def _shapes(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in state.items()}
