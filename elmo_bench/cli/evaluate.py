@@ -14,7 +14,6 @@ from elmo_bench.elmo.pretrained import locate_with_softmax
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.encode import Corpus, encode, shard_files
 from elmo_bench.spec.config import compose
-from elmo_bench.text.vocabulary import tokeniser
 
 TEXT = """\
 {weights} on {corpus}: {sentences:,} sentences, {targets:,} targets in each direction, \
@@ -40,7 +39,6 @@ def main(arguments: list[str]) -> int:
 def _measured(config: DictConfig) -> dict[str, Any]:
     """The perplexities, and which weights read which files."""
     tokenizer = str(config.tokenizer)
-    tokeniser(tokenizer)
     corpus = Corpus(tuple(shard_files(config.corpus)), tokenizer=tokenizer)
     locate_with_softmax(str(config.weights))
 
@@ -52,7 +50,7 @@ def _measured(config: DictConfig) -> dict[str, Any]:
 
     device_named(config.device)
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))
-    model, vocabulary = load_language_model(str(config.weights))
+    model, vocabulary = load_language_model(str(config.weights), tokenizer=tokenizer)
     sentences = encode(corpus, vocabulary)
     return {
         "weights": redacted(str(config.weights)),

@@ -12,7 +12,13 @@ from elmo_bench.reporting.endings import next_lines
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.options import spelled
 
+OTHER_SHAPE = (
+    "The weights that ship, mini, have another shape (shape=wide): the commands below "
+    "compare sizes as well as texts."
+)
+
 if TYPE_CHECKING:
+    from elmo_bench.elmo.options import BiLMOptions
     from elmo_bench.pretraining.encode import Encoded
     from elmo_bench.pretraining.loop import Training
     from elmo_bench.pretraining.network import Perplexity
@@ -56,7 +62,17 @@ def finish(
             print(TEXT.format(weights=f"{out}{when}", corpus=corpus, **figure))
     else:
         print("perplexity: not measured without heldout=")
+    if not has_shape_of_mini(training.model.bilm.options):
+        print(OTHER_SHAPE)
     _print_next(out)
+
+
+def has_shape_of_mini(options: "BiLMOptions") -> bool:
+    """Whether a biLM has the numbers of the weights that ship."""
+    from elmo_bench.elmo.options import BiLMOptions
+    from elmo_bench.elmo.pretrained import locate_options
+
+    return options == BiLMOptions.from_file(locate_options("mini"))
 
 
 def _figures(

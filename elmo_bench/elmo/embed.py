@@ -96,15 +96,24 @@ class _Sink(io.FileIO):
             raise self.error
 
 
+def _too_long(source: Path) -> str:
+    return (
+        f"{source}: more than {MAPPED:,} lines, so {INDEX} is left out, without which "
+        "encoder=precomputed cannot read the output. If it is to read it, stop here, "
+        f"split the text (split -l {MAPPED}) and embed its parts into one folder"
+    )
+
+
 def embed(
     source: Path, out: Path, encoder: ElmoEncoder, mode: str, *, batch: int | None
 ) -> str:
     """Write the vectors of a text; returns a message about the work done.
 
     The text has one tokenised sentence a line. mode: of MODES. The file has the float32
-    data sets "0", "1", …, and up to MAPPED lines `sentence_to_index`. It appears when
-    it is complete. The encoder gets `batch` sentences at once, or as many as memory
-    should hold. Raises UserError if there are no lines, and if the disk is full.
+    data sets "0", "1", …, and up to MAPPED lines `sentence_to_index`; a message comes
+    at the first line after those. The file appears when it is complete. The encoder
+    gets `batch` sentences at once, or as many as memory should hold. Raises UserError
+    if there are no lines, and if the disk is full.
     """
     keep_inputs(out, [source])
     # So that memory stays flat over hours.
@@ -126,6 +135,8 @@ def embed(
                     vectors = MODES[mode](layers).cpu().numpy()
                     file.create_dataset(str(number), data=vectors)
                     sink.check()
+                    if number == MAPPED:
+                        meter.say(_too_long(source))
                     if number < MAPPED:
                         # The last one of equal lines, as in AllenNLP.
                         index[text] = str(number)
@@ -137,9 +148,7 @@ def embed(
                 raise UserError(
                     f"{source}: no lines. Give one tokenised sentence per line."
                 )
-            if number > MAPPED:
-                meter.say(f"more than {MAPPED:,} sentences: {INDEX} is left out")
-            else:
+            if number <= MAPPED:
                 text_type = h5py.string_dtype()
                 file.create_dataset(INDEX, data=[json.dumps(index)], dtype=text_type)
         sink.check()

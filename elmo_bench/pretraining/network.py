@@ -26,6 +26,7 @@ from elmo_bench.elmo.weights import initialise, load_files
 from elmo_bench.pretraining.batches import OUTSIDE, Batch, Batches
 from elmo_bench.pretraining.encode import Encoded
 from elmo_bench.pretraining.timeloop import layer
+from elmo_bench.pretraining.tokenisation import note_tokenizer
 from elmo_bench.pretraining.vocabulary import MARKERS, UNKNOWN, TargetVocabulary
 from elmo_bench.text.chars import WORD_LENGTH
 
@@ -80,13 +81,18 @@ def new_language_model(
     return LanguageModel(bilm, words=words, dropout=dropout)
 
 
-def load_language_model(weights: str) -> tuple[LanguageModel, TargetVocabulary]:
+def load_language_model(
+    weights: str, *, tokenizer: str | None = None
+) -> tuple[LanguageModel, TargetVocabulary]:
     """The language model that `weights` names, in evaluation mode, and its vocabulary.
 
-    `weights` is as of `pretrained.locate`. Raises UserError if no softmax is next to
-    the weights, or if it does not fit them or its vocabulary.
+    `weights` is as of `pretrained.locate`. With `tokenizer`, the tokeniser of the text
+    to read, a note says if the weights were trained with another one. Raises UserError
+    if no softmax is next to the weights, or if it does not fit them or its vocabulary.
     """
     options, file, softmax, words = locate_with_softmax(weights)
+    if tokenizer is not None:
+        note_tokenizer(weights, softmax, tokenizer)
     bilm, _ = load_files(options, file)
     vocabulary = TargetVocabulary.read(words)
     shape = (len(vocabulary), bilm.options.projection_dim)

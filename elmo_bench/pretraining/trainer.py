@@ -44,6 +44,7 @@ from elmo_bench.pretraining.encode import (
     ENCODED,
     Corpus,
     Encoded,
+    check_heldout,
     encode_heldout,
     encode_once,
     shard_files,
@@ -57,6 +58,7 @@ from elmo_bench.pretraining.network import (
     perplexity,
 )
 from elmo_bench.pretraining.options import check_run
+from elmo_bench.pretraining.tokenisation import TOKENIZER
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 
 FIT = {  # of a new softmax
@@ -139,7 +141,7 @@ def finetune(
     out = _resumed_or_new(config)
     checksum = checksum_of(*locate(weights))
     try:
-        model, vocabulary = load_language_model(weights)
+        model, vocabulary = load_language_model(weights, tokenizer=config.tokenizer)
         _check_same(weights, checksum_of(*locate(weights)), checksum)
         text, heldout = _texts(config, vocabulary, out / "encoded")
     except NoSoftmax:
@@ -249,13 +251,12 @@ def _texts(
     """
     torch.set_num_threads(choose_threads(config.threads, "training"))
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
-    heldout = None
-    if config.heldout:
-        heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer)
+    if not config.heldout:
+        return encode_once(corpus, folder, vocabulary), None
+    heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer)
+    check_heldout(heldout, corpus)
     text = encode_once(corpus, folder, vocabulary)
-    if heldout is None:
-        return text, None
-    return text, encode_heldout(heldout, text, corpus)
+    return text, encode_heldout(heldout, text)
 
 
 def save_trained(
@@ -280,7 +281,7 @@ def save_trained(
     softmax = quantised(dict(model.softmax.named_parameters()), dtype)
     about = {"steps": training.step, "tokens": training.read}
     contents: dict[str, Content] = {
-        "softmax.safetensors": save(softmax, metadata={"format": "pt"}),
+        "softmax.safetensors": save(softmax, metadata={TOKENIZER: config.tokenizer}),
         "options.json": json.dumps(options.to_json(), indent=1).encode(),
         "weights.safetensors": partial(
             write_safetensors, model.bilm, about=about, dtype=dtype
@@ -325,6 +326,7 @@ def rows(training: Training) -> dict[str, str]:
         f"{files}, {len(text.tokens):,} tokens, {text.sentences:,} sentences; its "
         f"licence: {config.licence}"
     )
+    table["tokenizer"] = config.tokenizer
     table["softmax"] = f"{len(text.vocabulary):,} words"
     table["read"] = (
         f"{training.step:,} steps, {training.read:,} predictions in each direction, "

@@ -14,6 +14,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.elmo import embed as module
+from elmo_bench.elmo.encoder import ElmoEncoder
 from tests.elmo.recorded import SENTENCES, TOLERANCE
 from tests.runs import GOLDEN
 
@@ -93,6 +94,26 @@ def test_allennlps_mapping(embed, tmp_path):
             "0": (2, 32), "1": (2, 32), "2": (2, 32), "3": (1, 32),
         }  # fmt: skip
     assert mapping == {"a b": "2", "c\t d": "1", "é": "3"}
+
+
+def test_a_text_of_too_many_lines_for_an_index_is_noted_at_the_first_of_them(embed, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAPPED", 12)
+    assert embed("in.txt", "out.h5")[2] == ""
+    monkeypatch.setattr(module, "MAPPED", 2)
+    monkeypatch.setattr(module, "TOKENS", 30)  # five windows
+    encode, windows = ElmoEncoder.encode, []
+
+    def encode_two(self, sentences):
+        windows.append(sentences)
+        if len(windows) == 3:
+            raise KeyboardInterrupt
+        return encode(self, sentences)
+
+    monkeypatch.setattr(ElmoEncoder, "encode", encode_two)
+    code, _, said = embed("in.txt", "long.h5")
+    assert code == 130
+    assert "in.txt: more than 2 lines, so sentence_to_index is left out" in said
+    assert "(split -l 2)" in said
 
 
 @pytest.mark.parametrize("options", [[], ["--batch-size", "2", "--stateful"]])

@@ -12,9 +12,13 @@ from huggingface_hub import ModelCard
 from omegaconf import OmegaConf
 
 from elmo_bench.__main__ import main
+from elmo_bench.cli.pretrain import OTHER_SHAPE, has_shape_of_mini
 from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load_bilm
+from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.trainer import alone
+from elmo_bench.spec.config import compose
 from tests.pretraining.corpora import made_up, overrides, write
 from tests.runs import GOLDEN
 
@@ -45,6 +49,15 @@ def test_a_folder_with_the_name_of_published_weights_is_refused_before_anything_
         said = refused(*command.split(), f"out={out}")
         assert said.endswith("would take it for the published weights of this name. Give another name.")
     assert not out.exists()
+
+
+def test_another_tokeniser_than_that_of_the_weights_is_noted(trained, capsys):
+    for tokenizer, noted in (("spaces", False), ("treebank", True)):
+        options = [f"weights={trained}/out", f"corpus={trained}/heldout.txt", f"tokenizer={tokenizer}", "threads=1"]
+        assert main(["evaluate", *options]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert ("trained with tokenizer=spaces, but this text is read with tokenizer=treebank" in said) == noted
+    assert "| tokenizer | spaces |" in (trained / "out" / "README.md").read_text(encoding="utf-8")
 
 
 def evaluated(capsys, weights, corpus):
@@ -88,6 +101,13 @@ def test_what_is_next_compares_the_weights_with_those_that_ship(trained):
     said = (trained / "said.txt").read_text(encoding="utf-8")
     assert "  elmo-bench sweep task=ner encoder=elmo encoder.weights=mini,out seed=0,1,2 " in said
     assert "  elmo-bench compare elmo --encoder elmo encoder.weights=out " in said
+    assert said.index(OTHER_SHAPE) < said.index("next:")
+
+
+@pytest.mark.parametrize(("shape", "same"), [("wide", True), ("mini", False)])
+def test_the_weights_that_ship_have_the_shape_that_is_said(shape, same):
+    config = compose("pretrain", [f"shape={shape}", "corpus=_", "out=_"], folder=CONF)
+    assert has_shape_of_mini(BiLMOptions.from_json(config.shape, "shape")) == same
 
 
 def test_finetune_goes_on_from_the_weights_and_their_vocabulary(trained, tmp_path, capsys):

@@ -202,6 +202,8 @@ def of_arrays() -> list[Case]:
         one("encoders.vector_files:read_compact", lambda path: save_file(compact, path),
             tensors, lambda read, path: read(path)[1].take([1, 19]), finite=False),
         one("base.int8:read_tensors", lambda path: save_file(quantised({"a": torch.ones(100, 100)}), path), tensors),
+        one("pretraining.tokenisation:read_tokenizer",
+            lambda path: save_file(layers, path, {"tokenizer": "spaces"}), tensors, finite=False),
         one("encoders.precomputed:open_layers", lambda path: save_file(layers, path, index), tensors,
             lambda read, path: read(path).read("0")),
         one("encoders.cove:read_lstms", lambda path: torch.save(lstm, path), "x.ckpt",

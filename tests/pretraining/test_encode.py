@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.pretraining import encode as module
 from elmo_bench.pretraining.batches import OUTSIDE, Batches
 from elmo_bench.pretraining.encode import (
     LONGEST,
     Corpus,
     Encoded,
+    check_heldout,
     encode,
     encode_heldout,
     encode_once,
@@ -116,7 +119,8 @@ def corpus(tmp_path):
     return Corpus((tmp_path / "part-0.txt", tmp_path / "part-1.txt"))
 
 
-def test_the_encoded_text_is_the_text(corpus):
+def test_the_encoded_text_is_the_text(corpus, monkeypatch):
+    monkeypatch.setattr(module, "TOKENS_AT_ONCE", 7)
     text = encode(corpus, 7)
     spelt = {text.characters[number].tobytes(): number for number in range(len(text.characters))}
     sentences = [sentence for file in corpus.files for sentence in corpus.sentences(file)]
@@ -172,6 +176,44 @@ def test_a_text_without_a_sentence_is_one_line(tmp_path):
         file.write_text("\n  \n", encoding="utf-8")
     with pytest.raises(UserError, match=r"2\.txt, …: no sentence in the whole text"):
         encode(Corpus(tuple(files)), 7)
+
+
+def test_a_file_that_is_not_utf8_is_refused_before_the_files_in_front_of_it_are_encoded(corpus, tmp_path, monkeypatch):
+    (bad := tmp_path / "bad.txt").write_bytes("good\ncafé\n".encode("latin-1"))
+    monkeypatch.setattr(Corpus, "sentences", lambda *_: pytest.fail("encoding has begun"))
+    with pytest.raises(UserError, match=r"bad\.txt:2: not UTF-8 text"):
+        encode_once(Corpus((*corpus.files, bad)), tmp_path / "encoded", 7)
+    with pytest.raises(UserError, match=r"bad\.txt:2: not UTF-8 text"):
+        check_heldout(Corpus((bad,)), corpus)
+
+
+def test_the_memory_of_a_token_is_that_of_its_number(tmp_path, monkeypatch):
+    """4 bytes a token; an int64 of each, or a second array, would take 8 more or 4 more."""
+    monkeypatch.setattr(module, "TOKENS_AT_ONCE", 1000)
+    (path := tmp_path / "text.txt").write_text(f"{'a b c d e ' * 40}\n" * 2000, encoding="utf-8")
+    encode(Corpus((path,)), 7)
+    tracemalloc.start()
+    text = encode(Corpus((path,)), 7)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(text.tokens) == 400_000
+    assert peak < 7 * len(text.tokens)
+
+
+RAW = "the dog, it ran . see (the) cat.\n" * 3  # 2 of 8 tokens
+
+
+@pytest.mark.parametrize(
+    ("lines", "tokenizer", "seems_raw"),
+    [(RAW, "spaces", True), (RAW, "treebank", False), ("Mr. Ho " + "said so . " * 20, "spaces", False)],
+)
+def test_raw_text_that_is_split_at_spaces_is_noted(tmp_path, capsys, lines, tokenizer, seems_raw):
+    (path := tmp_path / "text.txt").write_text(lines, encoding="utf-8")
+    encode(Corpus((path,), tokenizer), 7)
+    said = " ".join(capsys.readouterr().err.split())
+    note = "text.txt: 25% of the tokens end in . , or ? after a letter, most often 'dog,'. For raw text give tokenizer="
+    assert (note in said) == seems_raw
+    assert bool(said) == seems_raw
 
 
 def test_an_encoded_text_that_does_not_fit_is_one_line(corpus, tmp_path):
@@ -230,7 +272,7 @@ def test_held_out_sentences_with_words_that_are_read_alike_are_counted(tmp_path)
     (tmp_path / "train.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (tmp_path / "dev.txt").write_text("\n".join([*lines, "not there", ""]) + "\n", encoding="utf-8")
     corpus = Corpus((tmp_path / "train.txt",))
-    heldout = encode_heldout(Corpus((tmp_path / "dev.txt",)), encode(corpus, 10), corpus)
+    heldout = encode_heldout(Corpus((tmp_path / "dev.txt",)), encode(corpus, 10))
     assert (heldout.repeated, heldout.sentences) == (3, 4)
     assert [file.name for file in heldout.files] == ["dev.txt"]
 
