@@ -214,7 +214,7 @@ class OwnData:
         texts = tuple(
             self.text(row.get(names[part]), where) for part in self.parts[:-1]
         )
-        label = row.get(names.get(self.parts[-1], ""))
+        label = row.get(names[self.parts[-1]]) if self.parts[-1] in names else None
         if not isinstance(label, str | int | float | None):
             what = f"has {label!r:.60} where a label belongs"
             raise UserError(f"{where} {what}. Name another column, or fix the row.")
