@@ -36,8 +36,11 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     """{"train", "dev", "test"}: the examples of the suite.
 
     All of them, or of dev and test at most `data.max_eval`. Raises UserError, which
-    says how to get missing files.
+    says how to get missing files, and for predictions of a part of a gold file.
     """
+    limit = spec.settings.get("data.max_eval")
+    if limit is not None and setup.predictions:
+        _check_gold_file(spec.task)
     try:
         splits = data.read(spec.suite, setup.data_root)
     except MissingData:
@@ -52,10 +55,18 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
             )
         for number, example in enumerate(examples, 1):
             _check_example(example, f"task={spec.task}: {split}, example {number}")
-    limit = spec.settings.get("data.max_eval")
     if limit is None:
         return splits
     return {name: _capped(name, splits[name], limit) for name in SPLITS}
+
+
+def _check_gold_file(task: str) -> None:
+    """Raise UserError if predictions are scored with a gold file of all examples."""
+    if len(task_class(task, "metric").files) > 1:
+        raise UserError(
+            f"task={task}: with data.max_eval, predictions=true would write a part of "
+            "what the gold file has, which cannot be scored. Leave one of them out."
+        )
 
 
 def _capped(split: str, examples: list[Any], limit: int) -> list[Any]:

@@ -212,7 +212,7 @@ class OwnData:
         """
         cells = [row.get(names[part]) for part in self.parts[:-1]]
         texts = tuple(self.text(cell, where) for cell in cells)
-        label = row.get(names.get(self.parts[-1], ""))
+        label = row.get(names[self.parts[-1]]) if self.parts[-1] in names else None
         if not isinstance(label, str | int | float | None):
             what = f"has {label!r:.60} where a label belongs"
             raise UserError(f"{where} {what}. Name another column, or fix the row.")

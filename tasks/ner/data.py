@@ -162,13 +162,13 @@ class Data(SuiteData):
 def _has_tags(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the last cells of most rows are tags.
 
-    Of some rows, if all are equally short.
+    Of two rows or more, if all are equally short.
     """
     last = [cells[-1:] for cells in rows if len(cells) > 1]
     tagged = sum(scheme_of([tag]) is not None for tag in last)
     if 2 * tagged > len(rows):
         return True
-    return tagged > 0 and len({*map(len, rows)}) == 1 and len(rows[0]) < 5
+    return tagged > 1 and len({*map(len, rows)}) == 1 and len(rows[0]) < 5
 
 
 def read_file(path: Path, *, columns: int) -> list[TaggedSentence]:

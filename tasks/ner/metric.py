@@ -92,8 +92,8 @@ class Metric:
         predicted = [[cells[-1] for _, cells in block] for block in blocks]
         if not gold:
             raise UserError(
-                f"{path}: no tokens. "
-                "Its last two columns must be the gold and the predicted tag"
+                f"{path}: no tokens. Each line must have a token and, in its last "
+                "two columns, its gold and its predicted tag."
             )
         return scores_of(self, self.counts(gold, predicted))
 

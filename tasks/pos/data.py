@@ -5,6 +5,7 @@ from pathlib import Path
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
+from elmo_bench.base.notes import note
 from elmo_bench.text.columns import (
     NO_GOLD,
     cells_of,
@@ -54,15 +55,24 @@ def _conllu(path: Path) -> Iterator[Pairs]:
 
 
 def _columns(path: Path) -> Iterator[Pairs]:
-    lines = [line for _, line in read_lines(path) if line.strip(" \t")]
-    sizes = [len(cells_of(line)) for line in lines]
+    lines = [(number, line) for number, line in read_lines(path) if cells_of(line)]
+    sizes = [len(cells_of(line)) for _, line in lines]
     most = 3 if len(sizes) > 1 else 1  # cells in a line of columns
-    has_tabs = any("\t" in line for line in lines)
+    has_tabs = any("\t" in line for _, line in lines)
     if max(sizes, default=0) > most and not has_tabs:
         for words in read_plain(path):
             yield [(word, NO_GOLD) for word in words]
         return
     columns = min(sizes[0], 3) if sizes else 1
+    if not has_tabs:
+        for (number, _), size in zip(lines, sizes, strict=True):
+            if size != columns:
+                raise UserError(
+                    f"{path}:{number}: expected {columns} columns, found {size}. Fix "
+                    "this line; of sentences, one a line, one needs over three words."
+                )
+        if columns > 1:
+            note(f"read as {len(lines):,} words with tags, a word a line", path)
     for rows in read_columns(path, columns=columns):
         if columns == 1:
             yield [(cells[0], NO_GOLD) for _, cells in rows]

@@ -66,6 +66,10 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
     pairs = []
     for number, line in filled_lines(path):
         where = f"{path}:{number}"
+        if line.startswith("gold_label\t"):
+            raise UserError(
+                f"{path}: SNLI's table of tabs. Give the .jsonl file of the same name."
+            )
         pair = _written(line)
         if pair is None:
             row = parse_json(line, where)

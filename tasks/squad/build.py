@@ -140,9 +140,9 @@ class Builder:
         answers = widened = 0
         for entry in entries:
             if entry.id in seen:
+                second = _at(where, entry, occurrence=2)
                 raise UserError(
-                    f"{_at(where, entry)}: a second question with this id. "
-                    "Remove one of them."
+                    f"{second}: a second question with this id. Remove one of them."
                 )
             seen.add(entry.id)
             question = self._question(entry, where, answered=answered)
@@ -195,8 +195,10 @@ class Builder:
         return self.passages[text]
 
 
-def _at(where: Path | str, entry: Entry) -> str:
-    line = f":{line_of(where, entry.id)}" if isinstance(where, Path) else ""
+def _at(where: Path | str, entry: Entry, *, occurrence: int = 1) -> str:
+    line = ""
+    if isinstance(where, Path):
+        line = f":{line_of(where, entry.id, occurrence=occurrence)}"
     return f"{where}{line}: question {entry.id}"
 
 

@@ -82,11 +82,20 @@ def _entry(article: str, passage: str, item: Any, path: Path, inside: str) -> En
     return Entry(article, passage, name, question, answers)
 
 
-def line_of(path: Path, question: str) -> int:
-    """The line of a question's id in a SQuAD file, from 1."""
-    written = re.compile(rf'"id"\s*:\s*{re.escape(json.dumps(question))}')
-    numbers = (number for number, line in read_lines(path) if written.search(line))
-    return next(numbers, 1)
+def line_of(path: Path, question: str, *, occurrence: int = 1) -> int:
+    """The line of a question's id in a SQuAD file, from 1.
+
+    occurrence: which question with this id, from 1.
+    """
+    spellings = [json.dumps(question), json.dumps(question, ensure_ascii=False)]
+    either = "|".join(map(re.escape, spellings))
+    written = re.compile(rf'"id"\s*:\s*({either})')
+    found = 0
+    for number, line in read_lines(path):
+        found += len(written.findall(line))
+        if found >= occurrence:
+            return number
+    return 1
 
 
 def _get(

@@ -77,6 +77,10 @@ CONLL_2012 = Layout(word=3, pos=4, lemma=6, sense=7, before=11, behind=1)
 # PropBank's skeletons (.gold_skel) with their words.
 SKELETON = Layout(word=3, pos=4, lemma=6, sense=7, before=8, behind=0)
 
+AS_SKELETON = (
+    " (read as a PropBank skeleton, since the file does not begin with #begin document)"
+)
+
 HIDDEN = "[WORD]"  # in PropBank's skeletons, in the place of words under a licence
 NO_TAG = ("-", "_", "XX")  # the last is OntoNotes' for words without one
 
@@ -107,15 +111,17 @@ def _rows(path: Path, *, comments: bool) -> Iterator[Row]:
         yield number, cells
 
 
-def check_count(path: Path, line: int, *, columns: int, predicates: int) -> None:
+def check_count(
+    path: Path, line: int, *, columns: int, predicates: int, form: str = ""
+) -> None:
     """Raise UserError unless a sentence has a column for each of its predicates.
 
-    The sentence begins in this line.
+    The sentence begins in this line; `form` is how the file was read.
     """
     if columns != predicates:
         raise UserError(
             f"{path}:{line}: {columns} columns of brackets for {predicates} predicates "
-            "in the sentence that begins here. Add or remove columns."
+            f"in the sentence that begins here{form}. Add or remove columns."
         )
 
 
@@ -165,13 +171,14 @@ def read_sentences(path: Path) -> list[Framed]:
     blocks = list(read_blocks(path, comments=layout is CONLL_2012))
     if not blocks:
         raise UserError(f"{path}: no sentences. Download the file again.")
+    form = AS_SKELETON if layout is SKELETON else ""
     shortest = layout.before + layout.behind
     firsts = [rows[0] for rows in blocks]
     for number, cells in firsts:
         if len(cells) < shortest:
             raise UserError(
-                f"{path}:{number}: {len(cells)} columns, expected at least {shortest}. "
-                "Fix this line."
+                f"{path}:{number}: {len(cells)} columns, expected at least "
+                f"{shortest}{form}. Fix this line."
             )
     for number, cells in chain.from_iterable(blocks):
         if cells[layout.word] == HIDDEN:
@@ -231,7 +238,13 @@ def _tags(path: Path, rows: list[Row], layout: Layout, predicates: int) -> list[
     columns = list(zip(*brackets, strict=True))
     if not predicates and len(columns) == 1 and set(columns[0]) == {"*"}:
         return []  # allowed in CoNLL-2012
-    check_count(path, rows[0][0], columns=len(columns), predicates=predicates)
+    check_count(
+        path,
+        rows[0][0],
+        columns=len(columns),
+        predicates=predicates,
+        form=AS_SKELETON if layout is SKELETON else "",
+    )
     try:
         return [tuple(read_tags(column)) for column in columns]
     except BracketError as error:

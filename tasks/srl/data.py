@@ -7,7 +7,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, hub_table
+from elmo_bench.base.sources import SuiteData, check_texts, hub_table
 from elmo_bench.tasks.srl.columns import (
     Frame,
     Framed,
@@ -40,6 +40,23 @@ class Data(SuiteData):
         note(f"sentences without a predicate, skipped: {', '.join(without)}")
         return splits
 
+    def paths(
+        self, options: Mapping[str, Any], split: str, root: Path | None
+    ) -> list[Path]:
+        """The files of a split.
+
+        Raises UserError for NAME.v4_gold_conll with NAME.gold_conll: one document.
+        """
+        paths = super().paths(options, split, root)
+        by_name: dict[Path, Path] = {}
+        for path in paths:
+            other = by_name.setdefault(path.with_suffix(""), path)
+            if other != path:
+                raise UserError(
+                    f"{path}: the same document as {other.name}. Keep one of the two."
+                )
+        return paths
+
     def from_files(
         self, options: Mapping[str, Any], split: str, root: Path | None
     ) -> list[Proposition]:
@@ -64,24 +81,42 @@ class Data(SuiteData):
     def from_hub(
         self, options: Mapping[str, Any], split: str, root: Path | None
     ) -> list[Proposition]:
+        """A row of a table is a document.
+
+        With `test_documents` of `hub`, the test split is the documents of that table.
+        """
         hub = options["hub"]
         where = f"{hub['repo']}/{hub[split]}"
-        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-        if "sentences" not in table.column_names:
-            raise UserError(
-                f"{where}: no column sentences. Check hub in conf/task/srl.yaml"
-            )
+        names, documents = _hub_documents(hub, hub[split])
+        wanted = set(names)
+        if f"{split}_documents" in hub:
+            listed = hub[f"{split}_documents"]
+            wanted = set(_hub_documents(hub, listed)[0])
+            missing = wanted.difference(names)
+            if missing:
+                raise UserError(
+                    f"{where}: lacks {len(missing)} documents of {listed}. "
+                    "Use your own files instead."
+                )
+            note(f"{where}: {len(wanted)} of {len(names)} documents, as in {listed}")
         framed: list[Framed] = []
         frames = 0
-        for row, sentences in enumerate(table["sentences"]):
+        empty = 0
+        for row, (name, sentences) in enumerate(zip(names, documents, strict=True)):
+            if name not in wanted:
+                continue
             try:
-                frames += sum(len(sentence["srl_frames"]) for sentence in sentences)
-                framed += _document(sentences)
+                filled = [sentence for sentence in sentences if sentence["words"]]
+                empty += len(sentences) - len(filled)
+                frames += sum(len(sentence["srl_frames"]) for sentence in filled)
+                framed += _document(filled)
             except (KeyError, TypeError, ValueError) as error:
                 why = f"row {row} is not as expected ({error!r})"
                 raise UserError(
                     f"{where}: {why}. Use your own files instead."
                 ) from None
+        if empty:
+            note(f"{where}: {empty:,} sentences without words skipped")
         examples = propositions(framed)
         left_out = frames - len(examples)
         if left_out:
@@ -129,6 +164,22 @@ class Data(SuiteData):
         `score` compares it with the gold file.
         """
         write_props(path, examples, predicted)
+
+
+def _hub_documents(
+    hub: Mapping[str, Any], file: str
+) -> tuple[Sequence[str], Sequence[Any]]:
+    """The names and the sentences of the documents of a table. Raises UserError."""
+    where = f"{hub['repo']}/{file}"
+    table = hub_table(hub["repo"], file, revision=hub["revision"])
+    if not {"document_id", "sentences"} <= set(table.column_names):
+        raise UserError(
+            f"{where}: no columns document_id and sentences. "
+            "Check hub in conf/task/srl.yaml"
+        )
+    names = table["document_id"]
+    check_texts(names, where)
+    return names, table["sentences"]
 
 
 def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Framed]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SuiteData, data_file
 from elmo_bench.text.columns import (
     NO_GOLD,
@@ -199,15 +200,32 @@ class Data(SuiteData):
     def read_file(self, path: Path) -> list[Phrase]:
         """The sentences of a file, one a line.
 
-        They are trees, what `write` wrote, or tokenised sentences without labels.
+        They are trees, what `write` wrote, or tokenised sentences without labels, whose
+        treebank escapes are replaced. Raises UserError, with file and line.
         """
         first = next((line for _, line in read_lines(path) if line.strip()), "")
         # A text may begin with "(3 stars)".
         if re.match(r"\([0-4] *(\(|[^() ]+\)\s*$)", first):
             return _phrases(read_trees(path), None)
         if not first:
-            raise UserError(f"{path}: no sentence in it")
-        return [_sentence(line) for _, line in filled_lines(path)]
+            raise UserError(f"{path}: no sentences. Give one a line.")
+        phrases = []
+        unlabelled = 0
+        for number, line in filled_lines(path):
+            if _TREE.match(line):
+                raise UserError(
+                    f"{path}:{number}: a tree, but the first line is none. "
+                    "Give trees alone, or none."
+                )
+            phrase = _written(line)
+            if phrase is None:
+                unlabelled += 1
+                phrase = Phrase(tuple(map(plain, tokens_of(line))), None)
+            phrases.append(phrase)
+        if unlabelled:
+            form = "one a line, their tokens separated by spaces"
+            note(f"read as {unlabelled:,} sentences without gold, {form}", path)
+        return phrases
 
     def write(
         self, path: Path, examples: Sequence[Phrase], predicted: Sequence[int]
@@ -222,11 +240,15 @@ class Data(SuiteData):
                 handle.write(f"{gold}\t{label}\t{line_of(phrase.tokens)}\n")
 
 
-def _sentence(line: str) -> Phrase:
-    """The sentence of a line that `write` wrote, or of a line of tokens."""
+# The start of a tree of several nodes.
+_TREE = re.compile(r"\([0-4] *\([0-4] ")
+
+
+def _written(line: str) -> Phrase | None:
+    """The sentence of a line that `write` wrote; None for any other line."""
     cells = re.fullmatch(r"([-0-4])\t[0-4]\t(.*)", line)
     if cells is None:
-        return Phrase(tuple(tokens_of(line)), None)
+        return None
     gold, text = cells.groups()
     return Phrase(tuple(tokens_of(text)), None if gold == NO_GOLD else int(gold))
 

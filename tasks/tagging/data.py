@@ -151,7 +151,7 @@ class Data(OwnData):
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
         tokens = self.text(row.get(names["tokens"]), where)
-        cell = row.get(names.get("tags", ""))
+        cell = row.get(names["tags"]) if "tags" in names else None
         tags = tokens_of(cell) if isinstance(cell, str) else cell or []
         if not isinstance(tags, list) or not all(map(_is_tag, tags)):
             what = f"has {cell!r:.60} where tags belong"

@@ -46,7 +46,7 @@ class Metric(Chunks):
         predicted = [_tags(row.get(PREDICTED)) for row in scored]
         if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
             what = "gold and predicted tags must be as many in each sentence"
-            raise UserError(f"{path}: {what}.")
+            raise UserError(f"{path}: {what}. Predict the file again.")
         if all(tag in OUTSIDE for tag in chain(*gold, *predicted)):
             what = "no tag but O on either side, so there is nothing to score"
             raise UserError(f"{path}: {what}. Give data with spans.")

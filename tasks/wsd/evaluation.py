@@ -94,7 +94,8 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
             lines += 1
             senses.setdefault(name, []).extend(keys)
     if not senses:
-        raise UserError(f"{path}: no sense keys in it.")
+        line = "Each line must have a target and its sense keys"
+        raise UserError(f"{path}: no sense keys. {line}.")
     repeated = lines - len(senses)
     if repeated:
         note(f"lines joined to an earlier line of their target: {repeated:,}", path)

@@ -148,3 +148,14 @@ def test_dev_and_test_are_capped_alike_for_every_seed_and_a_cap_of_nothing_chang
     with noted() as notes:
         assert read_splits(data, *described("task=ner", "data.max_eval=1000000")) == whole
     assert not any("max_eval" in line for line in notes)
+
+
+@pytest.mark.parametrize("task", ["srl", "ner"])
+def test_predictions_of_a_part_are_refused_where_a_gold_file_has_the_whole(task):
+    run = described(f"task={task}", "data.max_eval=7", "predictions=true")
+    data = build_data(*run)
+    if task == "ner":
+        assert len(read_splits(data, *run)["test"]) == 7
+        return
+    with pytest.raises(UserError, match=r"^task=srl: with data\.max_eval, predictions=true .* Leave one"):
+        read_splits(data, *run)

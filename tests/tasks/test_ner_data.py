@@ -131,9 +131,16 @@ def test_a_file_of_tokens_alone_may_begin_with_a_no_break_space_or_a_document(tm
     assert [sentence.tokens for sentence in Data().read_file(path)] == [("New\u00a0York", "is")]
 
 
-def test_a_sentence_that_ends_like_a_tag_makes_no_columns_of_a_plain_file(tmp_path):
-    (path := tmp_path / "text.txt").write_text("We flew in a B-52\nIt was a long way home\n", encoding="utf-8")
-    assert [each.tokens[-1] for each in Data().read_file(path)] == ["B-52", "home"]
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("We flew in a B-52\nIt was a long way home\n", ["B-52", "home"]),
+        ("I like vitamin B\nwe play in O\n", ["B", "O"]),
+    ],
+)
+def test_a_sentence_that_ends_like_a_tag_makes_no_columns_of_a_plain_file(tmp_path, text, last):
+    (path := tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    assert [each.tokens[-1] for each in Data().read_file(path)] == last
 
 
 def test_of_a_file_of_predictions_a_note_says_what_is_gold(tmp_path, capsys):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.tasks.pos.data import Data
 from elmo_bench.tasks.pos.metric import Metric
 from elmo_bench.text.tags import TaggedSentence as Sentence
@@ -52,6 +53,7 @@ def test_columns(tmp_path, text, read):
         ("x.conllu", CONLLU.replace("2\tca", "\tca"), "x.conllu:4: '' is not the number of a word"),
         ("x.conllu", "# nothing\n", "no sentences"),
         ("x.txt", "I PRP\nca\n", "x.txt:2: expected 2 columns, found 1"),
+        ("x.txt", "I ca\nNo I ca\n", "found 3. Fix this line; of sentences, one a line, one needs over three words"),
         ("x.txt", "I PRP", "may be cut off"),
     ],
 )
@@ -59,6 +61,16 @@ def test_a_damaged_file_is_one_line(tmp_path, name, text, said):
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=said):
         Data().read_file(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("separator", "said"), [(" ", ["x.txt: read as 2 words with tags, a word a line"]), ("\t", [])]
+)
+def test_lines_that_may_be_short_sentences_are_read_as_columns_with_a_note(tmp_path, separator, said):
+    (path := tmp_path / "x.txt").write_text("I saw Ada\nHe left early\n".replace(" ", separator), encoding="utf-8")
+    with noted() as notes:
+        assert Data().read_file(path) == [Sentence(("I", "He"), ("Ada", "early"))]
+    assert notes == said
 
 
 def test_accuracy_by_hand():

@@ -107,6 +107,12 @@ def test_paper_suite_from_the_hubs_layout(monkeypatch):
     assert "dev: 1 pairs without a gold label dropped, 2 kept" in notes
 
 
+def test_snlis_table_is_refused_with_the_file_to_give(tmp_path):
+    (path := tmp_path / "snli_1.0_test.txt").write_text("gold_label\tsentence1_binary_parse\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"txt: SNLI's table of tabs\. Give the \.jsonl file of the same name\.$"):
+        Data(tokenizer="treebank").read_file(path)
+
+
 def test_new_pairs_may_have_null_as_their_label(tmp_path):
     line = json.dumps({"gold_label": None, "sentence1": "A dog runs.", "sentence2": "A dog moves."})
     (path := tmp_path / "new.jsonl").write_text(f"{line}\n", encoding="utf-8")

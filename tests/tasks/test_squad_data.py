@@ -102,6 +102,25 @@ def test_questions_without_answers_can_be_predicted_and_not_trained_on(root):
         SQUAD.read("open", root)
 
 
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_the_line_of_a_question_is_found_by_any_spelling_of_its_id_and_of_a_second_one(root, is_ascii):
+    data = json.loads(squad("é"))
+    questions = data["data"][0]["paragraphs"][0]["qas"]
+    questions[1]["question"] = ""
+    path = root / "squad" / "dev-v1.1.json"
+
+    def number_of_last_id():
+        text = json.dumps(data, ensure_ascii=is_ascii, indent=1)
+        path.write_text(text, encoding="utf-8")
+        return [number for number, line in enumerate(text.splitlines(), 1) if '"id"' in line][-1]
+
+    with pytest.raises(UserError, match=rf"json:{number_of_last_id()}: question é-1: its question has no words"):
+        SQUAD.read_file(path)
+    questions[1]["id"] = questions[0]["id"]
+    with pytest.raises(UserError, match=rf"json:{number_of_last_id()}: question é-0: a second question with this id"):
+        SQUAD.read_file(path)
+
+
 def test_answers_without_their_character_can_be_predicted_and_not_trained_on(root):
     """The official scorer does not need it."""
     path = root / "squad" / "dev-v1.1.json"

@@ -184,6 +184,22 @@ def test_the_suites_of_the_yaml(root, capsys):
     assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
 
 
+def test_one_document_under_two_names_is_refused(root):
+    folder = root / "conll2012/data/train/data/english/annotations/bc"
+    (folder / "two.v4_gold_conll").write_text(conll_2012(SKELETON), encoding="utf-8")
+    with pytest.raises(UserError, match=r"two\.v4_gold_conll: the same document as two\.gold_conll\. Keep one"):
+        Data(**task_yaml("srl")["data"]).read("paper", root)
+
+
+@pytest.mark.parametrize("end", ["", "#end document\n"])
+def test_conll_2012_without_its_first_line_is_said_to_be_read_as_a_skeleton(tmp_path, end):
+    text = conll_2012(SKELETON).partition("\n")[2].replace("#end document\n", end)
+    (path := tmp_path / "x.conll").write_text(text, encoding="utf-8")
+    said = r"read as a PropBank skeleton, since the file does not begin with #begin document\)\. (Add|Fix)"
+    with pytest.raises(UserError, match=said):
+        Data().read_file(path)
+
+
 def test_a_file_without_a_predicate_is_written_between_those_that_have_some(root):
     folder = root / "conll2012/data/conll-2012-test/data/english/annotations/bc"
     (folder / "one_b.gold_conll").write_text(conll_2012("b 0 0 Yes UH * - -\n"), encoding="utf-8")
@@ -212,19 +228,50 @@ HUB = [
 
 
 def test_paper_suite_from_the_hub(monkeypatch):
-    suite, asked = from_hub(monkeypatch, "srl", {"sentences": [HUB, HUB]})
+    suite, asked = from_hub(monkeypatch, "srl", {"document_id": ["bc/a", "bc/b"], "sentences": [HUB, HUB]})
     assert suite == dict.fromkeys(("train", "dev", "test"), TWICE)
     assert asked == [
-        ("ontonotes/conll2012_ontonotesv5", f"english_v12/{part}/0000.parquet", "refs/convert/parquet")
-        for part in ("train", "validation", "test")
+        ("ontonotes/conll2012_ontonotesv5", f"english_{part}/0000.parquet", "refs/convert/parquet")
+        for part in ("v12/train", "v12/validation", "v12/test", "v4/test")
     ]
+
+
+def test_of_the_hubs_test_split_the_documents_of_conll_2012_are_kept(monkeypatch):
+    def table(repo, file, revision):
+        rows = {"document_id": ["bc/a", "pt/b"], "sentences": [HUB, [HUB[3]]]}
+        if file.startswith("english_v4"):
+            rows = {"document_id": listed, "sentences": [[]]}
+        return type("Table", (dict,), {"column_names": property(list)})(rows)
+
+    monkeypatch.setattr("elmo_bench.tasks.srl.data.hub_table", table)
+    paper = task_yaml("srl")["data"]["paper"]
+    data = Data(paper={**paper, "source": "hub"})
+    listed = ["bc/a"]
+    with noted() as notes:
+        suite = data.read("paper", None)
+    assert suite["test"] == READ
+    assert len(suite["train"]) == len(suite["dev"]) == 4
+    assert any("test/0000.parquet: 1 of 2 documents, as in english_v4/test/0000.parquet" in line for line in notes)
+    listed = ["bc/c"]
+    with pytest.raises(UserError, match=r"english_v12/test/0000\.parquet: lacks 1 documents of english_v4/test"):
+        data.read("paper", None)
+
+
+def test_a_sentence_of_the_hub_without_words_is_skipped_with_a_note(monkeypatch, tmp_path):
+    empty = {"words": [], "predicate_lemmas": [], "srl_frames": []}
+    rows = {"document_id": ["bc/a"], "sentences": [[empty, *HUB[:3], empty, *HUB[3:]]]}
+    with noted() as notes:
+        suite, _ = from_hub(monkeypatch, "srl", rows)
+    assert suite["test"] == READ
+    where = "ontonotes/conll2012_ontonotesv5/english_v12/train/0000.parquet"
+    assert f"{where}: 2 sentences without words skipped" in notes
 
 
 def test_a_frame_of_the_hub_without_its_verb_is_left_out_with_a_note(monkeypatch):
     """OntoNotes has a predicate whose column has no (V*)."""
     rows = [[{**each, "srl_frames": [frame(["O"] * len(each["words"])), *each["srl_frames"]]} for each in HUB]]
     with noted() as notes:
-        suite, _ = from_hub(monkeypatch, "srl", {"sentences": rows})
+        suite, _ = from_hub(monkeypatch, "srl", {"document_id": ["bc/a"], "sentences": rows})
     assert suite["train"] == READ
     assert notes[0].endswith(
         "english_v12/train/0000.parquet: 5 predicates left out: their roles do not name the predicate (B-V)"

@@ -75,7 +75,28 @@ def test_empty_lines_of_a_text_are_skipped_with_a_note(tmp_path):
     path.write_text("a good film\n\n\xa0\nthe end\n", encoding="utf-8")
     with noted() as notes:
         assert [phrase.tokens for phrase in Data().read_file(path)] == [("a", "good", "film"), ("the", "end")]
-    assert notes == [f"{path.name}: 2 empty lines skipped, the first is line 2"]
+    assert notes[0] == f"{path.name}: 2 empty lines skipped, the first is line 2"
+
+
+def test_sentences_without_trees_are_read_as_training_reads_them_with_a_note(tmp_path):
+    (path := tmp_path / "x.txt").write_text("-LRB- good -RRB- \\/ film\n2\t3\t-LRB- a\n", encoding="utf-8")
+    with noted() as notes:
+        read = Data().read_file(path)
+    assert read == [Phrase(("(", "good", ")", "/", "film"), None), Phrase(("-LRB-", "a"), 2)]
+    assert notes == ["x.txt: read as 1 sentences without gold, one a line, their tokens separated by spaces"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("good film\n(3 (2 a) (2 b))\n", r"x\.txt:2: a tree, but the first line is none\. Give trees alone, or none\."),
+        ("\n", r"x\.txt: no sentences\. Give one a line\."),
+    ],
+)
+def test_a_file_of_no_sentences_or_of_trees_among_them_is_one_line(tmp_path, text, message):
+    (path := tmp_path / "x.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        Data().read_file(path)
 
 
 def test_a_space_that_parts_nothing_stays_in_its_token():

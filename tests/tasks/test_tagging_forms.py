@@ -107,6 +107,13 @@ def test_what_is_unusual_is_said(tmp_path):
         assert notes == [*([asked] if what else []), "columns: tokens=tokens, tags=tags"]
 
 
+def test_words_that_may_be_a_sentence_a_line_are_read_as_columns_with_a_note(tmp_path):
+    path = Path(write(tmp_path / "x.txt", "I saw Ada\nHe left early\n"))
+    with noted() as notes:
+        task_class("tagging", "data")().read_file(path)
+    assert notes[0] == "x.txt: read as 2 words with tags, a word a line"
+
+
 NESTED = "".join(f"1\tAda{n}\tB-P\tO\n2\tLi\tI-P\tB-X\n3\tran\tO\tO\n\n" for n in range(9))
 WORDS = "".join(f"the{n} DT B-NP O\ncat NN I-NP B-X\nran VB O O\n\n" for n in range(9))
 

@@ -155,6 +155,18 @@ def test_sentences_whose_tags_are_all_null_have_no_gold_only_where_no_other_has_
     assert "train: 10 of 20 sentences left out, because they have no tags" in notes
 
 
+@pytest.mark.parametrize(
+    ("task", "name", "text", "said"),
+    [
+        ("tagging", "x.jsonl", '{"gold": ["O", "B-P"], "predicted": ["O"]}\n', "sentence. Predict the file again."),
+        ("ner", "x.txt", "\n", "no tokens. Each line must have a token and, in its last two columns, its gold and its"),
+    ],
+)
+def test_a_file_that_cannot_be_scored_says_what_to_do(tmp_path, task, name, text, said):
+    with pytest.raises(UserError, match=said):
+        task_class(task, "metric")().score_files(Path(write(tmp_path / name, text)))
+
+
 def test_a_file_without_a_tag_but_o_has_no_score(tmp_path):
     path = Path(write(tmp_path / "x.conll", "a O O\nb O O\n\n"))
     with pytest.raises(UserError, match="no tag but O on either side, so there is nothing to score"):

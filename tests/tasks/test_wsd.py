@@ -123,7 +123,7 @@ def test_evaluation_data(tmp_path):
         (XML.replace('pos="VERB"', ""), KEYS, "ALL.data.xml: sentence .*: an instance without id, lemma or pos"),
         (XML[:400], KEYS, "ALL.data.xml: not evaluation data in XML, or damaged"),
         ("<corpus></corpus>", KEYS, "no sentence with a target"),
-        (XML, "", "ALL.gold.key.txt: no sense keys"),
+        (XML, "", "ALL.gold.key.txt: no sense keys. Each line must have a target and its sense keys"),
     ],
 )
 def test_damaged_evaluation_data_is_one_line(tmp_path, xml, keys, said):

@@ -44,6 +44,15 @@ def read(path, task="classification", **options):
         return data(task, file=str(path), **options).read("x", None), notes
 
 
+@pytest.mark.parametrize(
+    ("task", "text", "more"),
+    [("classification", "text", ""), ("pairs", "text1,text2", ",a film"), ("tagging", "tokens", "")],
+)
+def test_the_unnamed_column_that_pandas_writes_is_no_gold(tmp_path, task, text, more):
+    path = Path(write(tmp_path / "x.csv", f",{text}\n0,good film indeed{more}\n1,bad film{more}\n"))
+    assert [not example.gold for example in data(task).read_file(path)] == [True, True]
+
+
 FORMS = {
     "a.csv": CSV,
     "b.csv": CSV.replace("text,label", "text;label").replace('",bad', '";bad').replace('",good', '";good'),
