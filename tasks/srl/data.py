@@ -18,6 +18,8 @@ from elmo_bench.tasks.srl.columns import (
 )
 from elmo_bench.tasks.srl.props import write_props
 
+DOCUMENT = "document_id"  # a column of the Hub's tables
+
 
 class Data(SuiteData):
     """Reads the suites that `conf/task/srl.yaml` names."""
@@ -87,23 +89,17 @@ class Data(SuiteData):
         """
         hub = options["hub"]
         where = f"{hub['repo']}/{hub[split]}"
-        names, documents = _hub_documents(hub, hub[split])
-        wanted = set(names)
-        if f"{split}_documents" in hub:
-            listed = hub[f"{split}_documents"]
-            wanted = set(_hub_documents(hub, listed)[0])
-            missing = wanted.difference(names)
-            if missing:
-                raise UserError(
-                    f"{where}: lacks {len(missing)} documents of {listed}. "
-                    "Use your own files instead."
-                )
-            note(f"{where}: {len(wanted)} of {len(names)} documents, as in {listed}")
+        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
+        if "sentences" not in table.column_names:
+            raise UserError(
+                f"{where}: no column sentences. Check hub in conf/task/srl.yaml"
+            )
         framed: list[Framed] = []
         frames = 0
         empty = 0
-        for row, (name, sentences) in enumerate(zip(names, documents, strict=True)):
-            if name not in wanted:
+        is_wanted = _of_split(hub, split, table)
+        for row, sentences in enumerate(table["sentences"]):
+            if not is_wanted[row]:
                 continue
             try:
                 filled = [sentence for sentence in sentences if sentence["words"]]
@@ -166,20 +162,34 @@ class Data(SuiteData):
         write_props(path, examples, predicted)
 
 
-def _hub_documents(
-    hub: Mapping[str, Any], file: str
-) -> tuple[Sequence[str], Sequence[Any]]:
-    """The names and the sentences of the documents of a table. Raises UserError."""
-    where = f"{hub['repo']}/{file}"
-    table = hub_table(hub["repo"], file, revision=hub["revision"])
-    if not {"document_id", "sentences"} <= set(table.column_names):
-        raise UserError(
-            f"{where}: no columns document_id and sentences. "
-            "Check hub in conf/task/srl.yaml"
-        )
-    names = table["document_id"]
+def _of_split(hub: Mapping[str, Any], split: str, table: Any) -> list[bool]:
+    """Whether each document of a table is of the split.
+
+    All are, or those that the table `<split>_documents` of `hub` has, too. Raises
+    UserError if one of these is missing.
+    """
+    everything = [True] * len(table["sentences"])
+    listed = hub.get(f"{split}_documents")
+    if listed is None:
+        return everything
+    where = f"{hub['repo']}/{hub[split]}"
+    others = hub_table(hub["repo"], listed, revision=hub["revision"])
+    if DOCUMENT not in table.column_names or DOCUMENT not in others.column_names:
+        note(f"{where}: no column {DOCUMENT}, so more is read than {listed} has")
+        return everything
+    names = table[DOCUMENT]
+    listed_names = others[DOCUMENT]
     check_texts(names, where)
-    return names, table["sentences"]
+    check_texts(listed_names, f"{hub['repo']}/{listed}")
+    wanted = set(listed_names)
+    missing = wanted.difference(names)
+    if missing:
+        raise UserError(
+            f"{where}: lacks {len(missing)} documents of {listed}. "
+            "Use your own files instead."
+        )
+    note(f"{where}: {len(wanted)} of {len(names)} documents, as in {listed}")
+    return [name in wanted for name in names]
 
 
 def _document(sentences: Sequence[Mapping[str, Any]]) -> list[Framed]:

@@ -257,6 +257,13 @@ def test_of_the_hubs_test_split_the_documents_of_conll_2012_are_kept(monkeypatch
         data.read("paper", None)
 
 
+def test_tables_of_the_hub_without_names_of_documents_are_read_whole_with_a_note(monkeypatch):
+    with noted() as notes:
+        suite, _ = from_hub(monkeypatch, "srl", {"sentences": [HUB, HUB]})
+    assert len(suite["test"]) == 2 * len(READ)
+    assert any("no column document_id, so more is read than english_v4/test" in line for line in notes)
+
+
 def test_a_sentence_of_the_hub_without_words_is_skipped_with_a_note(monkeypatch, tmp_path):
     empty = {"words": [], "predicate_lemmas": [], "srl_frames": []}
     rows = {"document_id": ["bc/a"], "sentences": [[empty, *HUB[:3], empty, *HUB[3:]]]}
