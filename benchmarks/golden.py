@@ -65,7 +65,10 @@ def main() -> int:
 
 @cache
 def planned(step: int = 1, start: int = 0) -> list[PlannedRun]:
-    """Every run of campaign.sh, one seed for each spec. step: of every so many of its sweeps, from sweep number `start`."""
+    """Every run of campaign.sh, one seed for each spec.
+
+    step, start: of every so many of its sweeps, from this one on; the first is 0.
+    """
     found: dict[str, PlannedRun] = {}
     sweeps = re.findall(r"^sweep (.*)$", CAMPAIGN.read_text(), re.MULTILINE)
     for line in sweeps[start::step]:
@@ -115,8 +118,8 @@ def fingerprint(task: str, encoder: str, root: Path | None) -> dict[str, Any]:
     examples = 20 if task == "coref" else 200
     config = compose(
         "config",
-        [f"task={task}", f"encoder={encoder}", "suite=open", f"data.root={root or 'null'}", f"data.max_train={examples}",
-         "task.training.epochs=2", "trainer.threads=1", "logger=none",
+        [f"task={task}", f"encoder={encoder}", "suite=open", f"data.root={root or 'null'}",
+         f"data.max_train={examples}", "task.training.epochs=2", "trainer.threads=1", "logger=none",
          "store=ram"],  # layers of an earlier run would hide a change of the encoder
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, quiet():
