@@ -64,11 +64,14 @@ def main() -> int:
 
 
 @cache
-def planned(step: int = 1) -> list[PlannedRun]:
-    """Every run of campaign.sh, one seed for each spec. step: of every so many of its sweeps."""
+def planned(step: int = 1, start: int = 0) -> list[PlannedRun]:
+    """Every run of campaign.sh, one seed for each spec.
+
+    step, start: of every so many of its sweeps, from this one on; the first is 0.
+    """
     found: dict[str, PlannedRun] = {}
     sweeps = re.findall(r"^sweep (.*)$", CAMPAIGN.read_text(), re.MULTILINE)
-    for line in sweeps[::step]:
+    for line in sweeps[start::step]:
         for run in plan([*shlex.split(line), "suite=open", "size=cpu", "seed=0"]).runs:
             found.setdefault(run.spec.key, run)
     return list(found.values())
@@ -91,9 +94,11 @@ def contents(root: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def hashes(found: dict[str, dict[str, Any]], step: int = 1) -> dict[str, Any]:
-    """{"contents": by group, "runs": {the run's command: its hash}}. step: see `planned`."""
-    runs = {command_of(run.spec, 0): run.spec.with_contents(found[group(run.spec)]).hash for run in planned(step)}
+def hashes(found: dict[str, dict[str, Any]], step: int = 1, start: int = 0) -> dict[str, Any]:
+    """{"contents": by group, "runs": {the run's command: its hash}}. step, start: see `planned`."""
+    runs = {}
+    for run in planned(step, start):
+        runs[command_of(run.spec, 0)] = run.spec.with_contents(found[group(run.spec)]).hash
     return {"contents": found, "runs": runs}
 
 
@@ -105,13 +110,16 @@ def selected(tasks: list[str]) -> Iterator[tuple[str, str]]:
             yield from ((task, encoder) for encoder in ("elmo_alone", "random", "minilm", "mpnet"))
 
 
-def fingerprint(task: str, encoder: str, root: Path) -> dict[str, Any]:
-    """{"dev": [two scores], "loss": [two], "item": what one item of dev is worth, in points}."""
+def fingerprint(task: str, encoder: str, root: Path | None) -> dict[str, Any]:
+    """{"dev": [two scores], "loss": [two], "item": what one item of dev is worth, in points}.
+
+    root: None for a task whose data ship with the package.
+    """
     examples = 20 if task == "coref" else 200
     config = compose(
         "config",
-        [f"task={task}", f"encoder={encoder}", "suite=open", f"data.root={root}", f"data.max_train={examples}",
-         "task.training.epochs=2", "trainer.threads=1", "logger=none",
+        [f"task={task}", f"encoder={encoder}", "suite=open", f"data.root={root or 'null'}",
+         f"data.max_train={examples}", "task.training.epochs=2", "trainer.threads=1", "logger=none",
          "store=ram"],  # layers of an earlier run would hide a change of the encoder
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, quiet():

@@ -128,11 +128,9 @@ def packed(node: ast.AST) -> str:
             return "nested conditional"
     if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) and len(node.generators) > 1:
         return "two fors"
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE:
-        return "vague name"
-    if isinstance(node, ast.arg) and node.arg in VAGUE:
-        return "vague name"
-    return ""
+    is_variable = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE
+    is_argument = isinstance(node, ast.arg) and node.arg in VAGUE
+    return "vague name" if is_variable or is_argument else ""
 
 
 def is_sequence(node: ast.AST) -> bool:
@@ -194,10 +192,8 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
                 seen.add(module)
                 waiting.append(module)
         reached[start] = seen
-    groups = set()
-    for start, seen in reached.items():
-        if start in seen:
-            groups.add(tuple(sorted(module for module in seen if start in reached[module])))
+    on_circles = [start for start, seen in reached.items() if start in seen]
+    groups = {tuple(sorted(module for module in reached[start] if start in reached[module])) for start in on_circles}
     return [list(group) for group in sorted(groups)]
 
 
@@ -219,8 +215,7 @@ def is_record(value: Any) -> bool:
 
 SHORT = ["task.training.epochs=1", "logger=none"]
 RUN = ["run", "task=ner", "encoder=elmo", "data.root={work}", *SHORT]
-ROWS = ["data.file={work}/rows.csv", "task.training.least_steps=4"]
-OWN = ["run", "task=classification", "encoder=elmo", *ROWS, *SHORT]
+OWN = ["run", "task=classification", "encoder=elmo", "data.file={work}/rows.csv", "task.training.least_steps=4", *SHORT]
 REPORT = ["report", "--ledger", "{work}/runs", "--out", "{work}/out"]
 # {name: (whether a value is the thing, the commands that it is followed through)}
 WALKS: dict[str, tuple[Callable[[Any], bool], list[list[str]]]] = {
@@ -308,15 +303,10 @@ def write_data(folder: Path) -> None:
     """Small files of named entities and of own data, in each of which the word appears."""
     (folder / "wnut17").mkdir()
     for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"):
-        sentences = []
-        for number in range(30):
-            sentences.append(f"{WORD}\tO\n{name[:8]}{number}\tO\nOslo\tB-location\n\n")
+        sentences = [f"{WORD}\tO\n{name[:8]}{number}\tO\nOslo\tB-location\n\n" for number in range(30)]
         (folder / "wnut17" / name).write_text("".join(sentences), encoding="utf-8")
-    rows = ["text,label\n"]
-    for number in range(90):
-        word = WORD if number == 7 else "fish"
-        rows.append(f"{word} swims {number},{'ab'[number % 2]}\n")
-    (folder / "rows.csv").write_text("".join(rows), encoding="utf-8")
+    rows = [f"{WORD if number == 7 else 'fish'} swims {number},{'ab'[number % 2]}\n" for number in range(90)]
+    (folder / "rows.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
 
 
 def print_density(folders: list[Path]) -> None:
@@ -338,9 +328,9 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["all", "density", "places"], default="all")
     parser.add_argument("folders", nargs="*", type=Path, help="other code than this project's")
     options = parser.parse_args()
-    packages = [path for path in sorted((ROOT / "elmo_bench").iterdir()) if path.is_dir() and not path.is_symlink()]
-    parts = [package for package in packages if sources(package)]
-    folders = options.folders or [ROOT / "elmo_bench", ROOT / "tasks", *parts]
+    inside = sorted((ROOT / "elmo_bench").iterdir())
+    packages = [path for path in inside if path.is_dir() and not path.is_symlink() and sources(path)]
+    folders = options.folders or [ROOT / "elmo_bench", ROOT / "tasks", *packages]
     if options.what == "places":
         for folder in folders[: len(PARTS)]:
             print("\n".join(density(sources(folder)).places))

@@ -21,17 +21,19 @@ def slurm(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | N
     """
     import submitit
 
-    executor = submitit.AutoExecutor(
-        jobs[0].log.parent / "slurm", cluster=options["cluster"]
-    )
-    executor.update_parameters(**_slurm_parameters(options, len(jobs)))
     arguments = [job.arguments(threads=options["cpus"]) for job in jobs]
     environments = [imports()] * len(jobs)
     try:
+        executor = submitit.AutoExecutor(
+            jobs[0].log.parent / "slurm", cluster=options["cluster"]
+        )
+        executor.update_parameters(**_slurm_parameters(options, len(jobs)))
         submitted = executor.map_array(_on_node, arguments, environments)
     except (OSError, RuntimeError, submitit.core.utils.FailedJobError) as error:
+        reason = str(error).strip().partition("\n")[0]
         raise UserError(
-            f"launcher=slurm: the jobs could not be submitted ({error})."
+            f"launcher=slurm: the jobs could not be submitted ({reason}). "
+            "Check sbatch, or use launcher=local."
         ) from None
     waiting = dict(zip(submitted, jobs, strict=True))
     try:

@@ -5,6 +5,7 @@ import hashlib
 import io
 import random
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import requests
@@ -198,3 +199,13 @@ def test_a_disk_without_locks_is_one_line(site, path, monkeypatch):
 
     monkeypatch.setattr(downloads, "FileLock", NoLocks)
     assert fails(site, path).endswith("file.lock: cannot be locked (No locks available)")
+
+
+def test_without_a_home_the_variables_are_named(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("ELMO_BENCH_CACHE")
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(UserError, match=r"^no home folder is known. Set \$HOME or \$ELMO_BENCH_CACHE.$"):
+        downloads.cache_folder()

@@ -80,3 +80,11 @@ def test_a_pointer_of_git_lfs_is_named_for_binary_files_too(tmp_path):
     path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
     with pytest.raises(UserError, match=r"x.parquet: a pointer of Git LFS .* git lfs pull$"), reading(path, "a table"):
         raise ValueError("no magic bytes")
+
+
+def test_lines_that_end_in_cr_alone_are_no_single_line(tmp_path):
+    path = tmp_path / "old.txt"
+    path.write_bytes(b"Anna O\rlives O\r")
+    with pytest.raises(UserError) as error:
+        [*read_lines(path)]
+    assert str(error.value) == f"{path}: its lines end in CR alone. Convert them: tr '\\r' '\\n'"

@@ -1,7 +1,5 @@
 """Where a suite's data comes from, for every task: its options, its files, and what is missing."""
 
-from pathlib import Path
-
 import pytest
 
 from elmo_bench.base.errors import UserError
@@ -84,4 +82,5 @@ def test_data_behind_a_link_are_named_after_the_link(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "reviews")
     assert own_suite(".", None) == own_suite(None, "train.csv") == own_suite("../reviews/.", None) == "reviews"
     assert own_suite("..", None) == own_suite(None, "../train.csv") == tmp_path.name
-    assert own_suite(str(Path("~")), None) == Path.home().name
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    assert own_suite("~", None) == "me"

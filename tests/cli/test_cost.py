@@ -1,6 +1,7 @@
 """`elmo-bench cost`: figures of an encoder, and what is refused before one starts."""
 
 import json
+import os
 
 import pytest
 
@@ -11,7 +12,7 @@ from elmo_bench.cli.cost import BATCHES, PASSES, measure, sample_sentences
 from elmo_bench.ledger.costs import encoder_part, read_costs
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import GOLDEN
+from tests.runs import GOLDEN, printed_folder
 
 TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
 
@@ -30,6 +31,12 @@ TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
 def test_a_mistake_is_one_line_before_anything_is_measured(refused, tmp_path, arguments, said):
     assert said in refused("cost", *arguments, "--out", str(tmp_path / "costs"))
     assert not (tmp_path / "costs").exists()
+
+
+def test_a_folder_whose_name_cannot_name_a_file_is_refused(refused, tmp_path):
+    (tmp_path / "my (model)").mkdir()
+    line = refused("cost", "encoder=hf", f"encoder.name={tmp_path}/my (model)", "--out", tmp_path / "costs")
+    assert "'my_(model)' cannot name a file. Use letters, digits" in line
 
 
 def test_the_sentences_are_the_same_everywhere():
@@ -60,3 +67,25 @@ def test_the_file_has_the_figures_of_its_processes(tmp_path, capsys, monkeypatch
 def test_a_child_that_fails_ends_in_its_own_words(refused, tmp_path):
     words = ("cost", "encoder=hf", f"encoder.name={tmp_path}", "--out", tmp_path / "costs")
     assert "no config.json there" in refused(*words)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("forgotten")
+def test_an_encoder_of_an_included_folder_is_measured_in_its_own_process(tmp_path, capfd):
+    printed_folder(tmp_path)
+    assert main(["--include", str(tmp_path), "cost", "encoder=length", "--out", str(tmp_path / "costs")]) == 0
+    assert "| length " in capfd.readouterr().out
+    [found], problems = read_costs(tmp_path / "costs")
+    assert (found.encoder, problems) == ("length", [])
+
+
+def die(*_):
+    os._exit(1)
+
+
+@pytest.mark.slow
+def test_a_child_that_dies_is_one_line(refused, tmp_path, monkeypatch):
+    monkeypatch.setattr(cost, "measure", die)
+    line = refused("cost", "encoder=glove", "--out", tmp_path / "costs")
+    assert line == "elmo-bench cost: encoder=glove: the measuring process was ended. Is there enough memory?"
+    assert not (tmp_path / "costs").exists()

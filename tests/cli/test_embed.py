@@ -77,6 +77,14 @@ def test_every_mode_is_the_recorded_one(embed, tmp_path, monkeypatch, options):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.h5"]
 
 
+def test_bfloat16_is_close_and_no_float32(embed, tmp_path):
+    for precision in ("float32", "bfloat16"):
+        assert embed("in.txt", f"{precision}.h5", "--precision", precision)[0] == 0
+    exact, rounded = (arrays(tmp_path / f"{precision}.h5") for precision in ("float32", "bfloat16"))
+    for name, layers in exact.items():
+        assert 1e-4 < np.abs(layers - rounded[name]).max() < 0.1
+
+
 def test_stateful_batches_of_four_are_the_recorded_ones(embed, tmp_path):
     assert embed("in.txt", "out.hdf5", "--stateful", "--batch-size", "4")[0] == 0
     check(arrays(tmp_path / "out.hdf5"), run="stateful")
@@ -183,6 +191,7 @@ BAD = {
     "not UTF-8": (["latin.txt", "out.h5"], "latin.txt:2: not UTF-8 text"),
     "nothing in it": (["empty.txt", "out.h5"], "empty.txt: no lines"),
     "an unknown ending": (["in.txt", "out.npz"], "out.npz: not the name of an HDF5 file. Name a file that ends in .h5"),
+    "a precision of fancy": (["in.txt", "out.h5", "--precision", "half"], "precision=half: unknown"),
     "a device of fancy": (["in.txt", "out.h5", "--device", "abacus"], "device=abacus: no such device"),
 }
 

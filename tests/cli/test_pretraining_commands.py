@@ -159,6 +159,7 @@ def test_two_trainings_into_one_folder_are_refused(tmp_path, refused, command):
     [
         (["finetune", "weights=x", "out=./x", "corpus=a"], "out=./x: the folder of the weights"),
         (["pretrain", "out=x"], "corpus has no value"),
+        (["evaluate", "weights=mini", "corpus=a", "format=xml"], "format=xml: choose text or json"),
     ],
 )
 def test_mistakes(arguments, message, refused):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths, read_outcomes
+from elmo_bench.ledger import RunPaths, archives, read_outcomes
 from elmo_bench.ledger.archives import read_arrays
 
 KINDS = st.sampled_from([np.uint8, np.uint16, np.uint32, np.uint64, np.int64, np.bool_])
@@ -83,3 +83,14 @@ def test_a_damaged_file_is_one_line(tmp_path, name):
     with pytest.raises(UserError, match="the outcomes of a run, or damaged") as error:
         read_outcomes(run)
     assert "\n" not in str(error.value)
+
+
+def test_arrays_that_unpack_to_more_than_the_limit_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "x.npz"
+    path.write_bytes(packed())
+    size = len(read_arrays(path)["correct"]) + 128  # of the header
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", size)
+    read_arrays(path)
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", size - 1)
+    with pytest.raises(UserError, match=f"unpacked, it is larger than {size - 1} bytes"):
+        read_arrays(path)

@@ -2,6 +2,7 @@
 
 import errno
 import inspect
+import json
 import math
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
+    SCHEMA,
     RunPaths,
     check_record,
     digest_of,
@@ -19,6 +21,7 @@ from elmo_bench.ledger import (
     read_record,
     record,
     record_of,
+    store,
     write_record,
 )
 from tests.ledger.records import OUTCOMES, changed
@@ -114,8 +117,33 @@ def test_a_killed_overwrite_leaves_the_old_run_or_none(make_record, tmp_path, mo
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Path, "replace", killed)
         write_record(paths, make_record(test=1.0, outcomes=digest_of(outcomes)), outcomes)
-    if paths.record.exists():
-        assert read_record(paths.record)["outcomes"] == digest_of(read_outcomes(paths))
+    assert not paths.record.exists()
+    assert digest_of(read_outcomes(paths)) == digest_of(outcomes if kill else OUTCOMES)
+
+
+def test_a_record_under_the_name_of_another_seed_is_told_where_it_belongs(store_record, tmp_path):
+    paths = store_record()
+    other = RunPaths(paths.ledger, paths.suite, paths.task, paths.encoder, paths.hash, 1)
+    paths.record.rename(other.record)
+    paths.outcomes.rename(other.outcomes)
+    assert read_all(tmp_path / "runs") == ([], [f"{other.record}: belongs at {paths.record}. Move it."])
+
+
+def test_a_record_of_another_version_is_told_apart_from_a_damaged_one(store_record):
+    paths = store_record()
+    content = json.loads(paths.record.read_text(encoding="utf-8")) | {"schema": SCHEMA + 1}
+    paths.record.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UserError) as error:
+        read_record(paths.record)
+    reads = f"of another version (schema {SCHEMA + 1}, this one reads {SCHEMA})"
+    assert str(error.value) == f"{paths.record}: {reads}. Run again, or update."
+
+
+def test_outcomes_over_the_limit_are_not_written(store_record, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "MAX_PACKED_BYTES", 100)
+    with pytest.raises(UserError, match=r"seed0.npz: outcomes take over 100 bytes. Keep fewer figures per example"):
+        store_record()
+    assert files(tmp_path) == []
 
 
 def test_a_failure_of_an_older_version_is_no_run(make_record, tmp_path):

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_all, read_holders
 from elmo_bench.runner import jobs, launchers, schedulers
 from tests.runs import ROOT, result, small
@@ -207,3 +208,42 @@ def test_jobs_of_schedulers_import_from_the_folders_of_the_sweep_and_not_from_th
     assert schedulers._on_worker(["--version"], str(log), str(tmp_path), jobs.imports()) == 0
     assert "the wrong one" not in log.read_text()
     assert schedulers._on_node(["--version"], jobs.imports()) == 0
+
+
+@pytest.mark.parametrize("fails", ["AutoExecutor", "map_array"])
+def test_a_slurm_that_takes_no_jobs_is_one_line(tmp_path, monkeypatch, fails):
+    class Executor:
+        def __init__(self, folder, cluster):
+            stop("AutoExecutor")
+
+        def update_parameters(self, **_):
+            pass
+
+        def map_array(self, *_):
+            stop("map_array")
+
+    def stop(name):
+        if name == fails:
+            raise RuntimeError('Could not detect "srun"\nand more')
+
+    utils = SimpleNamespace(FailedJobError=ArithmeticError)
+    library = SimpleNamespace(AutoExecutor=Executor, core=SimpleNamespace(utils=utils))
+    monkeypatch.setitem(sys.modules, "submitit", library)
+    options = dict.fromkeys(("gpus_per_node", "mem_gb", "partition", "jobs")) | {"cluster": "slurm", "extra": {}}
+    options |= {"timeout_min": 1, "cpus": 1}
+    job = SimpleNamespace(log=tmp_path / "log", arguments=lambda threads: [])
+    with pytest.raises(UserError) as error:
+        next(schedulers.slurm([job], options))
+    failed = 'the jobs could not be submitted (Could not detect "srun")'
+    assert str(error.value) == f"launcher=slurm: {failed}. Check sbatch, or use launcher=local."
+
+
+def test_an_address_without_ray_is_one_line(monkeypatch):
+    def init(**_):
+        raise ConnectionError("Ray is not running\nat all")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    with pytest.raises(UserError) as error:
+        schedulers._connect({"jobs": None, "address": "host:1", "cpus": 1})
+    line = "launcher.address=host:1: no Ray there (Ray is not running). Give auto or HOST:PORT."
+    assert str(error.value) == line

@@ -58,6 +58,8 @@ from tests.runs import ROOT
         ("+launcher.extr.account=x", "unknown option 'launcher.extr.account'"),
         ("task.data=null", "task.data=null: every run reads its parts. Remove the option."),
         ("task.head=null", "task.head=null: every run reads its parts. Remove the option."),
+        ("encoder.contextual=null", "encoder.contextual=null: leaves an encoder without its layers. Choose encoder="),
+        ("encoder.name=mine", "encoder.name=mine: encoder.name is for encoder=hf. Other encoders are named by"),
         ("experiment=[table1,table2]", "experiment=…: more than one. Start one sweep for each."),
         ("experiment={table1:1}", "unknown experiment; choose one of: "),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'data.max_train'?)"),

@@ -20,6 +20,17 @@ from tests.whole.test_bad_formats import adapter
 
 FETCHED = ("coref", "sst5", "wsd")  # data that may not be shipped
 SHIPPED_TASKS = [task for task in suite_tasks() if task not in FETCHED]
+OF_CUTS = {  # digests of the small data: examples in the readers' order, in canonical form
+    "coref": "9094e8e9628fd4650f77821b73a7f345d170a3beaebd6896a7d0aa26a59b2fdf",
+    "deprel": "43e23a1ddd11d321c7924d7b59721a28ef15ed64ca65b9274d60f87a97ae4cc2",
+    "ner": "7f882e0ac4433a20d455183cce142641015f970b7fc4c09bcc4698f8f5e295b6",
+    "pos": "172b73b45b85ba404b5b25a2d56dc2bc3a05f9e2c616168f17d7f5f129222ef5",
+    "snli": "a5ab5e45131db7979bd81be33793b60ad29728487fa953015f5574a7a00397ee",
+    "squad": "067291ea6d56e294d549600a572e970ca30801d0cd011fed45564fb2e3a9d78d",
+    "srl": "e73a91ce8e67b7d2a452dbab7091b32db260f1320c73ae0a9364b6e215119417",
+    "sst5": "0b8906193ed922854f827eea344832ed6d3338d0be45217fc8d18fb0855b1846",
+    "wsd": "110c777baa018f5bfcab6fd74e94b99e4e552b4cd3dda8cc506762942dca7542",
+}
 KNOWN = json.loads((GOLDEN / "hashes.json").read_text())["contents"]
 
 
@@ -30,6 +41,10 @@ def digest(task: str, *options: str) -> str:
     assert data.schema.startswith(f"{task}-")
     assert all(json.loads(json.dumps(data.canonical(example))) for example in splits["train"][:3])
     return data_digest(data, splits)
+
+
+def test_the_small_data_of_every_task_have_their_digests():
+    assert {task: digest(task, f"data.root={CUTS}") for task in suite_tasks()} == OF_CUTS
 
 
 @pytest.fixture(scope="module")

@@ -143,7 +143,8 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "a header alone": ("x.csv", "text,label\n", {}, "x.csv: no rows below its header."),
     "nothing": ("x.csv", "", {}, "x.csv: the first line is empty. It must have the names of the columns."),
     "nothing in JSON": ("x.jsonl", "\n", {}, "x.jsonl: no rows. Give some."),
-    "an open quote": ("x.csv", f'{GOOD}"a,b\nc,d\n', {}, "x.csv:102: not a row of a table (unexpected end of data)."),
+    "an open quote": ("x.csv", f'{GOOD}"a,b\nc,d\n', {}, "x.csv:102: not a row of a table (unexpected end of data). "
+                      "Fix the quotes of this row."),
     "a name twice": ("x.csv", table(MANY, "text", "text"), {}, "x.csv: two columns are named 'text'. Rename one."),
     "a name twice in Parquet": ("x.parquet", as_parquet([[1], [2]], names=["a", "a"]), {},
                                 "x.parquet: two columns are named 'a'. Rename one."),

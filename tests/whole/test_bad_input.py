@@ -129,6 +129,18 @@ def test_what_the_machine_lacks_is_one_line_before_torch_is_imported(main_job, c
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_gpu_for_the_head_alone_is_one_line(main_job, capsys, monkeypatch):
+    monkeypatch.setattr("elmo_bench.runner.here.gpus", lambda: 1)
+    assert main_job("task=ner", "encoder=none", "trainer.accelerator=gpu") == 2
+    line = "trainer.accelerator: a GPU for the head, but not for the encoder. Use trainer=gpu."
+    assert line in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_head_that_would_see_nothing_is_one_line(main_job, capsys):
+    assert main_job("task=snli", *small("place=output", encoder="elmo_only")) == 2
+    assert "the head's input would be empty: choose an encoder with words, or place=input" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("advice", ["", "Give task.training.batch=8."])
 def test_a_full_gpu_is_one_line(main_job, capsys, monkeypatch, advice):
     said = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.11 GiB"

@@ -8,8 +8,9 @@ from functools import cache
 
 import pytest
 
-from elmo_bench.cli import COMMANDS
+from elmo_bench.cli import COMMANDS, cost
 from elmo_bench.cli.entry import main
+from elmo_bench.pretraining import CONF as PRETRAINING
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec.config import compose, sweep
 from elmo_bench.spec.experiments import experiments
@@ -22,7 +23,7 @@ PAGES = [
     *sorted((ROOT / "tasks").glob("*/README.md")),
 ]
 COMMAND = re.compile(
-    r"^(?: {4}|\$ )(?:\.venv/bin/)?(?:elmo-bench|python run\.py|python -m elmo_bench) .*$", re.MULTILINE
+    r"^(?: {4}|\$ )(?:.*&& )?(?:\.venv/bin/)?(?:elmo-bench|python run\.py|python -m elmo_bench) .*$", re.MULTILINE
 )
 STANDS_FOR = {"mytask": "ner", "length": "elmo", "suffix": "elmo"}  # names in examples of your own tasks and encoders
 
@@ -44,11 +45,30 @@ def first_and_last(options):
         yield from {tuple(values[end] for values in product) for end in (0, -1)}
 
 
+def check_options(words, line):
+    """Compose the options as the command does."""
+    options = [word for word in words[1:] if re.match(r"[+~]?[\w.]+=", word)]
+    counted = re.search(r"# (\d+|six) runs\b", line)
+    if words[0] in ("pretrain", "finetune", "evaluate"):
+        compose(words[0], options, folder=PRETRAINING)
+    elif words[0] == "cost":
+        for run in cost._runs(options):
+            compose("config", run)
+    elif words[0] == "texts":
+        accepted(*options)
+    elif words[0] in ("run", "sweep", "status"):
+        if counted:
+            assert planned(*options) == int(counted[1].replace("six", "6"))
+        else:
+            for run in first_and_last(options):
+                accepted(*run)
+
+
 def commands():
     for page in PAGES:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         for found in COMMAND.finditer(text):
-            line = found[0].strip().removeprefix("$ ").removeprefix(".venv/bin/")
+            line = found[0].strip().rpartition("&& ")[2].removeprefix("$ ").removeprefix(".venv/bin/")
             for name, other in STANDS_FOR.items():
                 line = re.sub(rf"(?<=[=,]){name}\b", other, line)
             yield pytest.param(line, id=f"{page.relative_to(ROOT)}: {line}"[:100])
@@ -77,14 +97,7 @@ def test_a_command_in_the_docs_is_accepted(line):
         assert re.search(rf"(?<![\w-]){flag}(?![\w-])", help_of(words[0])), flag
     if "--experiment" in words:
         assert words[words.index("--experiment") + 1] in experiments()
-    if words[0] in ("run", "sweep", "status"):
-        options = [word for word in words[1:] if re.match(r"[+~]?[\w.]+=", word)]
-        counted = re.search(r"# (\d+|six) runs\b", line)
-        if counted:
-            assert planned(*options) == int(counted[1].replace("six", "6"))
-        else:
-            for run in first_and_last(options):
-                accepted(*run)
+    check_options(words, line)
 
 
 @pytest.mark.slow
