@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from benchmarks.house import KINDS, Walk, circles, density, holds, imports, is_record, is_sentence, packed, sources
+from benchmarks.house import KINDS, circles, density, imports, packed, sources
+from benchmarks.walks import Walk, holds, is_record, is_sentence
 
 CODE = '''"""A module.
 
