@@ -11,13 +11,14 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
-# and the picture, as `report` writes them
-TABLE = re.compile(r"<!-- table:.*?-->\n(.*?)<!-- /table -->", re.DOTALL)
+# What README.md says first: what this is, the table, and how to read it.
+BEGINNING = re.compile(r"^# .*?\n(.*?)^## ", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"<!--.*?-->\n")
 # Spaces in a cell at which no line breaks: before a mark, around ± and in an interval.
 WITHIN = re.compile(
     r" (?=[±▲▼=†](?: |$))|(?<=±) |(?<=\d) (?=to )|(?<=\d to) |(?<=above) "
 )
-HERE = "<!-- the table of README.md -->"  # in docs/index.md
+HERE = '<!-- README.md, up to "Install and run" -->\n'  # in docs/index.md
 RESULTS = (
     "index.html",
     "figures/*.svg",
@@ -99,8 +100,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if name == "tasks/index.md":
         return markdown
     if name == "index.md":
-        [table] = TABLE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-        markdown = markdown.replace(HERE, table.replace("](results/", "](../results/"))
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        beginning = BEGINNING.search(readme)
+        assert beginning is not None
+        text = COMMENT.sub("", beginning[1])
+        for folder in ("results", "docs"):
+            text = text.replace(f"]({folder}/", f"](../{folder}/")
+        markdown = markdown.replace(HERE, text)
     source = next((path for path, shown in pages.items() if shown == name), name)
 
     def follow(link: re.Match[str]) -> str:

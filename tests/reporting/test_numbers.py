@@ -59,7 +59,7 @@ def test_pages_say_of_elmo_mini_what_its_card_says():
     card = page("elmo_bench/weights/elmo-mini.md")
     sizes = [re.search(rf"([\d,]+) {what}", card)[1].replace(",", "") for what in ("in the encoder", "tokens")]
     parameters, tokens = (int(size) / 1e6 for size in sizes)
-    for name in ("README.md", "docs/index.md", "docs/limits.md"):
+    for name in ("README.md", "docs/limits.md"):
         text = page(name)
         assert f"{parameters:.1f} M parameters" in text and f"{tokens:.0f} M tokens" in text, name
     limits = page("elmo_bench/reporting/page/words.j2")
