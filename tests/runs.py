@@ -64,11 +64,11 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def printed(page: str, path: str) -> str:
+def printed(page: str, path: str, folder: str = "FOLDER") -> str:
     """The code of FOLDER/path that a page shows."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    end = r"(?=    # FOLDER/|    elmo-bench|\S)"
-    [block] = re.findall(rf"(?m)^    # FOLDER/{re.escape(path)}.*\n((?:    .*\n|\n)+?){end}", text)
+    end = rf"(?=    # {folder}/|    elmo-bench|\S)"
+    [block] = re.findall(rf"(?m)^    # {folder}/{re.escape(path)}.*\n((?:    .*\n|\n)+?){end}", text)
     return textwrap.dedent(block)
 
 

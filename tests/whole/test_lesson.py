@@ -37,11 +37,11 @@ def test_the_lesson_runs_as_printed(tmp_path, monkeypatch, capfd):
     for path in ("encoders/suffix.py", "conf/encoder/suffix.yaml"):
         file = tmp_path / "mine" / path
         file.parent.mkdir(parents=True)
-        file.write_text(printed("docs/lesson.md", path))
+        file.write_text(printed("docs/lesson.md", path, "mine"))
     shown = {}
     for words in COMMANDS:
         if words[0] == "merge":
-            shutil.copytree("results/runs", words[1])
+            shutil.copytree("class", words[1])
         task = next((word.removeprefix("task=") for word in words if word.startswith("task=")), "")
         few = FEW[task] if "sweep" in words else []
         code = main([*words, *few])
