@@ -4,7 +4,7 @@
 #     ELMO_BENCH_DATA=FOLDER benchmarks/campaign.sh            # two runs at once, one thread each; JOBS=1 for one
 #
 # Start it again at any time: a finished run is skipped and a killed run resumes. results/RUNS.md names the commit that
-# the runs are made with, and docs/protocol.md what the choices were. Where time is short, the order is the plan.
+# the runs are made with, and docs/choices.md what the choices were. Where time is short, the order is the plan.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 : "${ELMO_BENCH_DATA:?the folder with the data of the open suite (elmo-bench fetch --suite open)}"
@@ -20,7 +20,7 @@ sweep() {
 }
 
 # Stops the list where dev says that a default of this task has to change first or, with --tuned, where the rate of a tuned
-# encoder is not chosen yet, or conf/experiment/tuned.yaml has another one (docs/protocol.md).
+# encoder is not chosen yet, or conf/experiment/tuned.yaml has another one (docs/choices.md).
 settled() {
   "$python" benchmarks/choices.py "$@" || exit 1
 }
@@ -47,7 +47,7 @@ sweep experiment=table1 task=sst5 encoder=glove,elmo_word,elmo
 sweep experiment=table1 task=coref encoder=glove,elmo_word,elmo
 sweep experiment=table1 task=squad encoder=glove,elmo_word,elmo
 sweep experiment=table1 task=srl encoder=glove,elmo_word,elmo
-# What context is worth: ELMo reads one word at a time. Then the checks of table 1, whose rules are in docs/protocol.md.
+# What context is worth: ELMo reads one word at a time. Then the checks of table 1, whose rules are in docs/choices.md.
 sweep experiment=table1 task=ner encoder=elmo_alone
 sweep task=snli encoder=glove seed=0,1,2 task.head.dropout.recurrent=0.5 task.head.dropout.aligned=0.5 task.head.dropout.classifier=0.5
 settled snli
@@ -55,7 +55,7 @@ sweep task=snli encoder=elmo seed=0,1,2 task.head.dropout.recurrent=0.5 task.hea
 sweep experiment=table3 task=snli
 sweep task=sst5 encoder=elmo_word seed=0,1,2 task.training.epochs=16
 sweep experiment=table1 task=snli,sst5 encoder=elmo_alone
-# Frozen or tuned: the rates of docs/protocol.md first, judged on dev. It stops unless conf/experiment/tuned.yaml has the chosen ones.
+# Frozen or tuned: the rates of docs/choices.md first, judged on dev. It stops unless conf/experiment/tuned.yaml has the chosen ones.
 sweep task=ner encoder=minilm seed=0 encoder.contextual.tune=lora encoder.tune_lr=1e-4,3e-4,1e-3
 sweep task=ner encoder=minilm,elmo seed=0 encoder.contextual.tune=full encoder.tune_lr=1e-5,3e-5,1e-4
 settled ner --tuned

@@ -1,4 +1,4 @@
-"""What dev says of a task's budget of epochs, learning rate and dropout: the tables of docs/protocol.md.
+"""What dev says of a task's budget of epochs, learning rate and dropout: the tables of docs/choices.md.
 
     python benchmarks/choices.py                # all tasks, or one: choices.py ner; --ledger FOLDER --suite open
 
@@ -77,7 +77,7 @@ def main() -> int:
     problems = []
     changed = [line for line in shown if line.endswith("| changes |")]
     if changed:
-        problems.append(f"{len(changed)} defaults change: docs/protocol.md says what to do.")
+        problems.append(f"{len(changed)} defaults change: docs/choices.md says what to do.")
     if options.tuned:
         problems += [choice.problem for choice in tuned if choice.problem]
     for problem in problems:

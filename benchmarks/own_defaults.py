@@ -10,7 +10,7 @@ Each (set, fold, setting) is a run in the ledger OUT/runs: a killed job loses th
 
 The table has the mean and the spread of the folds' scores, the difference to the floor and to today's default over
 the same folds with its standard error (of the differences by fold), and processor minutes a run. The last lines say
-which setting passes the rule of docs/protocol.md over all sets of a task.
+which setting passes the rule of docs/choices.md over all sets of a task.
 """
 
 import argparse
@@ -226,7 +226,7 @@ def over_sets(found: Scores, task: str, setting: str) -> dict[int, float]:
 
 
 def passes(found: Scores, task: str, setting: str) -> bool:
-    """Whether the setting becomes the default: the rule of docs/protocol.md, "Data of your own"."""
+    """Whether the setting becomes the default: the rule of docs/choices.md, "The defaults of their heads"."""
     whole = difference(over_sets(found, task, setting), over_sets(found, task, DEFAULT))
     if whole is None:
         return False

@@ -3,7 +3,7 @@ differ from the records.
 
 `FINDINGS-<suite>.md` has the text. `findings_<suite>.py` in the same folder has a
 function for each finding, which asserts what the text claims and returns its numbers.
-docs/leaderboard.md describes both. The functions are code of whoever wrote the folder,
+docs/report.md describes both. The functions are code of whoever wrote the folder,
 so they run only if the user names that folder.
 """
 
@@ -130,7 +130,7 @@ def _module(path: Path) -> ModuleType:
     if not path.is_file():
         raise UserError(
             f"{path}: no such file. It has the claims of the findings beside it: "
-            "docs/leaderboard.md."
+            "docs/report.md."
         )
     module = ModuleType(path.stem)
     try:

@@ -11,7 +11,7 @@ from elmo_bench.base.errors import UserError
 TUNE = "encoder.contextual.tune"
 TUNED_RATE = "encoder.tune_lr"
 FROZEN = "none"  # the value of TUNE for an encoder that is not trained
-# The rates that dev chooses from, for each encoder (docs/protocol.md).
+# The rates that dev chooses from, for each encoder (docs/choices.md).
 TRIED_RATES = {"lora": (1e-4, 3e-4, 1e-3), "full": (1e-5, 3e-5, 1e-4)}
 # Of a tuned encoder, where the user gives none: the middle one.
 USUAL_RATES = {way: rates[1] for way, rates in TRIED_RATES.items()}
