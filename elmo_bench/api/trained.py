@@ -13,7 +13,6 @@ from elmo_bench.ledger import Record
 from elmo_bench.runner.trained import TrainedHead, no_probabilities
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.text.schemes import SINGLE
-from elmo_bench.training.quiet import quiet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +32,10 @@ class Predictor:
     def predict(self, texts: Sequence[Any]) -> list[Any]:
         """The label of each text, of each pair (premise, hypothesis); or its tags.
 
-        None for an empty text, and for None or NaN. Raises UserError.
+        On data of your own, None for an empty text, and for None or NaN. Raises
+        UserError.
         """
-        examples = self._examples(texts)
-        with quiet():
-            predicted = self._head.predictions(examples)
+        predicted = self._head.predictions(self._examples(texts))
         if reads_own_data(self._head.spec.task):
             return [_plain(answer) for answer in predicted]
         return predicted
@@ -59,8 +57,7 @@ class Predictor:
         if not reads_own_data(task):
             raise UserError(no_probabilities(task))
         examples = self._examples(texts)
-        with quiet():
-            found = self._head.probabilities(examples)
+        found = self._head.probabilities(examples)
         if examples and hasattr(examples[0], "tokens"):
             return _of_tokens(examples, found)
         table = pd.DataFrame([shares or {} for shares in found], dtype=float)

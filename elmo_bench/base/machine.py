@@ -1,8 +1,9 @@
 """What this machine has and has to spare, and how many threads a job takes.
 
-Cores, memory, GPUs and packages. Importable without torch. Training takes one thread
-unless the user gives more, so that its scores depend on no other work on the machine.
-Encoding and pretraining take as many as there are idle cores when they start.
+Cores, GPUs and packages; memory is in `base/memory.py`. Importable without torch.
+Training takes one thread unless the user gives more, so that its scores depend on no
+other work on the machine. Encoding and pretraining take as many as there are idle cores
+when they start.
 
 OpenMP's threads wait for each other after every operation, by default in a loop that
 keeps a core busy. If other processes need the cores, training with two threads is then
@@ -10,13 +11,11 @@ far slower than with one (benchmarks/README.md). So OpenMP's threads sleep inste
 where work has independent pieces, each piece runs on one thread (`parallel_map`).
 """
 
-import ctypes
 import math
 import os
 import platform
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +27,8 @@ from typing import Any, TypeVar
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import console
 
-_CGROUP = Path("/sys/fs/cgroup")
-_PROC = Path("/proc")
+CGROUP = Path("/sys/fs/cgroup")
+PROC = Path("/proc")
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -42,7 +41,7 @@ def cores() -> int:
         usable = len(os.sched_getaffinity(0))
     else:
         usable = os.cpu_count() or 1
-    quota, _, period = _read(_CGROUP / "cpu.max").partition(" ")
+    quota, _, period = read_system(CGROUP / "cpu.max").partition(" ")
     if quota.isdigit() and period.strip().isdigit():
         usable = min(usable, math.ceil(int(quota) / int(period)))
     return max(1, usable)
@@ -50,7 +49,7 @@ def cores() -> int:
 
 def processor() -> str:
     """The processor's model name; the architecture if the system does not report it."""
-    cpuinfo = _read(_PROC / "cpuinfo")
+    cpuinfo = read_system(PROC / "cpuinfo")
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     if model:
         return model[1].strip()
@@ -74,72 +73,6 @@ def free_cores() -> int:
         busy += 1 - (idle - idle_before) / ticks
     free = len(after) - round(busy)
     return max(1, min(cores(), free))
-
-
-def available_memory() -> int:
-    """Bytes that processes may still take without swapping.
-
-    Also within the limit of the container.
-    """
-    available = _value(_PROC / "meminfo", "MemAvailable:") * 1024
-    free = available or 2**62
-    limit = _read(_CGROUP / "memory.max").strip()
-    if limit.isdigit():
-        current = int(_read(_CGROUP / "memory.current").strip() or 0)
-        cached = _value(_CGROUP / "memory.stat", "inactive_file")
-        free = min(free, int(limit) - current + cached)
-    return max(0, free)
-
-
-def resident_memory(pid: int) -> int:
-    """Bytes of memory that a process holds.
-
-    0 if it has ended or the system does not tell.
-    """
-    pages = _read(_PROC / str(pid) / "statm").split()
-    if len(pages) < 2:
-        return 0
-    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def forget_peak_memory() -> None:
-    """Measure `peak_memory` anew, where the system can, and the peak of a GPU."""
-    with suppress(OSError):
-        (_PROC / "self" / "clear_refs").write_text("5", encoding="ascii")
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.reset_peak_memory_stats()
-
-
-def peak_memory() -> int:
-    """The most bytes of memory that this process has held since `forget_peak_memory`,
-    mapped files included."""
-    peak = _value(_PROC / "self" / "status", "VmHWM:")
-    if peak:
-        return peak * 1024
-    # Where there is no /proc. A child process may count its parent's peak, too.
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def keep_freed_memory() -> None:
-    """Let this process keep up to half a gigabyte of freed memory for the next tensors.
-
-    Does nothing without glibc. By default most tensors above 128 KiB are mapped afresh,
-    and the system clears each of their pages at its first use, which took a tenth of a
-    training step (benchmarks/README.md). No number changes.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another C library or system
-        return
-    # M_MMAP_THRESHOLD: smaller blocks are not mapped. The largest value that every
-    # version accepts.
-    mallopt(-3, 2**25)
-    # M_TRIM_THRESHOLD: bytes that may be free at the end of the heap.
-    mallopt(-1, 2**29)
 
 
 @contextmanager
@@ -174,19 +107,6 @@ def gpus() -> int:
     return 1 if Path("/dev/dxg").exists() else 0  # the one of Windows
 
 
-def free_gpu_memory(device: Any) -> float:
-    """The bytes that this process can still take of a GPU.
-
-    `launcher.jobs` gives each run a share.
-    """
-    import torch
-
-    free, total = torch.cuda.mem_get_info(device)
-    # torch refuses a device without a number here.
-    fraction = torch.cuda.get_per_process_memory_fraction(device.index)
-    return min(free, fraction * total - torch.cuda.memory_reserved(device))
-
-
 def _idle() -> dict[str, tuple[int, int]]:
     """(idle, all) clock ticks of each core that this process may use.
 
@@ -196,7 +116,7 @@ def _idle() -> dict[str, tuple[int, int]]:
         return {}
     usable = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     clocks = {}
-    for line in _read(_PROC / "stat").splitlines():
+    for line in read_system(PROC / "stat").splitlines():
         name, *ticks = line.split()
         if name in usable:
             idle = int(ticks[3]) + int(ticks[4])
@@ -204,13 +124,8 @@ def _idle() -> dict[str, tuple[int, int]]:
     return clocks
 
 
-def _value(path: Path, key: str) -> int:
-    """The number after a key in a file of the system; 0 if it is not there."""
-    number = re.search(rf"^{key}\s+(\d+)", _read(path), re.MULTILINE)
-    return int(number[1]) if number else 0
-
-
-def _read(path: Path) -> str:
+def read_system(path: Path) -> str:
+    """A file of the system; "" if it is not there."""
     try:
         return path.read_text(encoding="ascii", errors="replace")
     except OSError:

@@ -176,7 +176,7 @@ def measure(options: Sequence[str], folders: Sequence[Path] = ()) -> EncoderCost
     """
     import torch
 
-    from elmo_bench.base.machine import resident_memory
+    from elmo_bench.base.memory import resident_memory
     from elmo_bench.runner.prepare import load_frozen
 
     for folder in folders:
@@ -265,7 +265,7 @@ def _peak_memory(device: str, before: int) -> int:
     """Bytes: of a GPU's memory, or of this process beyond what it had before."""
     import torch
 
-    from elmo_bench.base.machine import peak_memory
+    from elmo_bench.base.memory import peak_memory
 
     if device == "cuda":
         return torch.cuda.max_memory_allocated()

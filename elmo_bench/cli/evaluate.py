@@ -12,7 +12,7 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.machine import choose_threads
 from elmo_bench.elmo.pretrained import locate_with_softmax
 from elmo_bench.pretraining import CONF
-from elmo_bench.pretraining.encode import Corpus, encode, shard_files
+from elmo_bench.pretraining.encode import Corpus, check_text, encode, shard_files
 from elmo_bench.spec.config import compose
 
 TEXT = """\
@@ -51,6 +51,7 @@ def _measured(config: DictConfig) -> dict[str, Any]:
     device_named(config.device)
     torch.set_num_threads(choose_threads(config.threads, "evaluate"))
     model, vocabulary = load_language_model(str(config.weights), tokenizer=tokenizer)
+    check_text(corpus)
     sentences = encode(corpus, vocabulary)
     return {
         "weights": redacted(str(config.weights)),

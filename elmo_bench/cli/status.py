@@ -143,7 +143,8 @@ def time_left(
     text = f"{about} {readable(seconds)} left, one after the other"
     if workers > 1:
         text += f", {readable(seconds / workers)} with {workers} at once"
-    if sizes:
+    # Steps and tokens were measured on a CPU.
+    if any(run.setup.device == "cpu" for run in sizes or ()):
         text += " (by steps and tokens, or by runs that are done; on an idle machine)"
     if unknown:
         text += f" and {unknown} runs without an estimate"

@@ -99,7 +99,8 @@ class _Sink(io.FileIO):
 def _too_long(source: Path) -> str:
     return (
         f"{source}: more than {MAPPED:,} lines, so {INDEX} is left out, without which "
-        "encoder=precomputed cannot read the output. If it is to read it, stop here, "
+        "encoder=precomputed cannot read the output. "
+        "To use the output with encoder=precomputed, stop here, "
         f"split the text (split -l {MAPPED}) and embed its parts into one folder"
     )
 

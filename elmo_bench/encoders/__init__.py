@@ -43,7 +43,8 @@ class Encoder(Protocol):
 
     # May also have
     # - `expect(words)`: the set of words that `encode` will read, called before words
-    #   are first encoded; may be called again with more words;
+    #   are first encoded, perhaps again later: each call may repeat words of earlier
+    #   calls, or lack them;
     # - `check_texts(sentences)`, called with all texts of a run before it trains: it
     #   raises UserError if one of them cannot be encoded;
     # - `files`: the paths of the files that it was loaded from, or `inputs` if these do

@@ -19,7 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.downloads import cache_folder
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.machine import choose_threads, free_gpu_memory, use_threads
+from elmo_bench.base.machine import choose_threads, use_threads
+from elmo_bench.base.memory import free_gpu_memory
 from elmo_bench.base.progress import console, progress
 from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.checks import check_layers

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.machine import available_memory, free_gpu_memory
+from elmo_bench.base.memory import available_memory, free_gpu_memory
 from elmo_bench.encoders.tuning import Tuned
 
 BYTES = 4  # of a number

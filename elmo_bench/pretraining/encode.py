@@ -159,7 +159,6 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
     """
     contents = [Content(file) for file in corpus.files]
     digest = _digest(corpus, contents, vocabulary)
-    _check_text(corpus)
     words, tokens, starts = _numbered(corpus)
     for content in contents:
         content.check()
@@ -192,7 +191,7 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
     )
 
 
-def _check_text(corpus: Corpus) -> None:
+def check_text(corpus: Corpus) -> None:
     """Read every line, in a fraction of the time that encoding the text takes.
 
     Raises UserError for a file that cannot be read to its end, and without a sentence.
@@ -263,11 +262,11 @@ def check_heldout(corpus: Corpus, trained: Corpus) -> None:
     without a sentence.
     """
     _check_disjoint(corpus, trained)
-    _check_text(corpus)
+    check_text(corpus)
 
 
 def encode_heldout(corpus: Corpus, text: Encoded) -> Encoded:
-    """Encode a held-out text with the vocabulary of the training text.
+    """Encode a text that `check_heldout` checked with the training text's vocabulary.
 
     Counts the sentences of both. Raises UserError as `encode` does.
     """
@@ -331,6 +330,7 @@ def encode_once(
                 digest=digest,
                 files=corpus.files,
             )
+    check_text(corpus)
     encoded = encode(corpus, vocabulary)
     arrays = {name: getattr(encoded, name) for name in ARRAYS}
     # In letters and not in escapes: the header has a limit of 100 MB.

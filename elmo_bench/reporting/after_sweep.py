@@ -7,7 +7,7 @@ from statistics import fmean
 
 from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
 from elmo_bench.spec.config import reads_own_data
-from elmo_bench.spec.describe import label_of
+from elmo_bench.spec.describe import label_of, needs_gpu
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
@@ -57,7 +57,8 @@ def _in_use(records: Sequence[Record], ledger: Path, flags: Flags) -> Iterator[N
         which = f" ({different})" if different else ""
         best = best_on_dev(of_score)
         what = f"the best on dev{which}, in use; another system: its record"
-        yield predict_command(best, ledger, flags), what
+        if not needs_gpu(RunSpec.of_record(best)):  # else it cannot predict
+            yield predict_command(best, ledger, flags), what
         floors = []
         for record in of_score:
             if record.spec.encoder == floor_of(record.spec.task):

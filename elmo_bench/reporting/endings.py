@@ -16,7 +16,7 @@ from elmo_bench.reporting.names import BASELINE, counted
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.spec.budget import epochs_of
 from elmo_bench.spec.config import choices
-from elmo_bench.spec.describe import label_of
+from elmo_bench.spec.describe import label_of, needs_gpu
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import QUICK, REFIT
 from elmo_bench.spec.sweeps import LEDGER
@@ -100,6 +100,8 @@ def ending(
 
 def _use_commands(record: Record, ledger: Path, flags: Flags) -> list[_Next]:
     """The commands that use a trained head, on data of the user's own."""
+    if needs_gpu(RunSpec.of_record(record)):  # the head cannot predict
+        return []
     path = RunPaths.of(ledger, record).record
     return [
         (predict_command(record, ledger, flags), "a new file, by this head"),

@@ -8,7 +8,7 @@ import torch
 from torch.nn import Module
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import read_checkpoint
+from elmo_bench.base.files import read_checkpoint, write_checkpoint
 from elmo_bench.training.callbacks import History
 
 
@@ -16,8 +16,10 @@ def read_states(last: Path, module: Module, history: History) -> dict[str, Any]:
     """The states of the callbacks in a checkpoint.
 
     The best checkpoint is read too: the run needs it in the end, and one that is
-    damaged would end every start. Raises UserError if either does not fit the module
-    and the history of this process, or both do not fit each other.
+    damaged would end every start. If it is of the epoch after the last one's, a kill
+    came before last.ckpt was written again, and it takes that place. Raises UserError
+    if either does not fit the module and the history of this process, or both do not
+    fit each other.
     """
     ours = _shapes(module.state_dict())
     latest = read_checkpoint(last, advice="")
@@ -30,10 +32,14 @@ def read_states(last: Path, module: Module, history: History) -> dict[str, Any]:
     if past.get("code", {}) != history.code:
         raise UserError("the code of its encoder or task has changed")
     dev = past["curves"]["dev"]
-    upto_best = dev[: dev.index(max(dev)) + 1]
     of_best = best["callbacks"][history.state_key]["curves"]["dev"]
+    if of_best[:-1] == dev:
+        write_checkpoint(last, best)
+        states = best["callbacks"]
+        return states
+    upto_best = dev[: dev.index(max(dev)) + 1]
     if of_best != upto_best:
-        raise UserError("its best epoch was being written when it was killed")
+        raise UserError("best.ckpt is not of its best epoch")
     return states
 
 

@@ -39,8 +39,6 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     says how to get missing files, and for predictions of a part of a gold file.
     """
     limit = spec.settings.get("data.max_eval")
-    if limit is not None and setup.predictions:
-        _check_gold_file(spec.task)
     try:
         splits = data.read(spec.suite, setup.data_root)
     except MissingData:
@@ -57,7 +55,11 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
             _check_example(example, f"task={spec.task}: {split}, example {number}")
     if limit is None:
         return splits
-    return {name: _capped(name, splits[name], limit) for name in SPLITS}
+    capped = {name: _capped(name, splits[name], limit) for name in SPLITS}
+    is_cut = any(len(capped[name]) < len(splits[name]) for name in SPLITS)
+    if is_cut and setup.predictions:
+        _check_gold_file(spec.task)
+    return capped
 
 
 def _check_gold_file(task: str) -> None:

@@ -1,7 +1,7 @@
 """A trained head in a folder of its own, which moves to another machine."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record, RunPaths, read_record, score_of
 from elmo_bench.runner.heads import AGAIN
 from elmo_bench.runner.named_parts import WEIGHTS, flags_to_give, parts_to_give
-from elmo_bench.runner.trained import head_of
+from elmo_bench.runner.trained import check_predicts, head_of
 from elmo_bench.spec.names import task_class, tasks
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.tuning import tuned_name
@@ -36,7 +36,7 @@ The other parts are loaded from elsewhere, and compared by their checksums:
 
 ## Use
 
-Install elmo-bench {version} (Python 3.11 or newer), from a clone of that version
+Install elmo-bench {version} (Python 3.11 to 3.13), from a clone of that version
 (`pip install {clone}`) or from its wheel. Then:
 
 {use}
@@ -49,7 +49,8 @@ Texts are a list of strings; for pairs of tuples of two, for tags of lists of to
 For a file there is `elmo-bench predict {record} FILE OUT{flags}`."""
 FILES_ALONE = """    elmo-bench predict {record} FILE OUT{flags}
 
-FILE has the format of the task's card. From Python, this task takes no texts."""
+FILE has the format of the task's card."""
+NO_TEXTS = " From Python, this task takes no texts."
 HERE = "elmo-bench has or downloads it"
 BRING = "not published: bring the file, and give its path"
 YOURS = "the folder that was included: --include FOLDER, or $ELMO_BENCH_INCLUDE"
@@ -59,10 +60,12 @@ _INSTALLED = Path(__file__).parents[1]
 def export_head(record_file: Path, folder: Path, *, overwrite: bool) -> list[Path]:
     """Copy a record, its head and a README to a folder; the files.
 
-    Raises UserError if the head is not there, or if the folder has other files.
+    Raises UserError if the head is not there or cannot predict, or if the folder has
+    other files.
     """
     record = read_record(record_file)
     head_file = record_file.with_suffix("") / "head.safetensors"
+    check_predicts(RunSpec.of_record(record), record_file)
     head_of(record, record_file, head_file)
     RunPaths.of(folder, record)  # refuses names that no run has
     version = _version(record, record_file)
@@ -111,13 +114,24 @@ def _card(record: Record, name: str, version: str) -> str:
         record=literal(name),
         head=literal(f"{Path(name).stem}/head.safetensors"),
         parts="\n".join(parts) or "- none: the words' vectors were trained",
-        clone="'.[hf]'" if _has_transformer(spec) else ".",
+        clone=_clone(spec),
         use=_use(record, name),
     )
 
 
-def _has_transformer(spec: RunSpec) -> bool:
-    return any(options.get("kind") == "hf" for options in spec.encoders().values())
+def _clone(spec: RunSpec) -> str:
+    """What `pip install` gets in a clone: its folder, with the needed extras."""
+    extras = set()
+    for options in spec.encoders().values():
+        extras.update(_extras(options))
+    return f"'.[{','.join(sorted(extras))}]'" if extras else "."
+
+
+def _extras(options: Mapping[str, Any]) -> list[str]:
+    """The extra of elmo-bench that an encoder needs, if any."""
+    if options.get("kind") != "hf":
+        return []
+    return ["adapters" if options.get("tune") == "lora" else "hf"]
 
 
 def _use(record: Record, name: str) -> str:
@@ -126,9 +140,10 @@ def _use(record: Record, name: str) -> str:
     given = parts_to_give(spec)
     options = [f', {option}="{value}"' for option, value in given.items()]
     flags = [f" {word}" for word in flags_to_give(record)]
-    is_here = spec.task in tasks()
-    takes_texts = is_here and hasattr(task_class(spec.task, "data"), "of_texts")
-    use = PYTHON if takes_texts else FILES_ALONE
+    use = FILES_ALONE
+    if spec.task in tasks():  # else it is unknown whether the task takes texts
+        takes_texts = hasattr(task_class(spec.task, "data"), "of_texts")
+        use = PYTHON if takes_texts else FILES_ALONE + NO_TEXTS
     return use.format(
         record=literal(name), options="".join(options), flags="".join(flags)
     )
@@ -158,14 +173,14 @@ def _encoders(spec: RunSpec) -> Iterator[str]:
         kind = str(options.get("kind"))
         name = options.get("weights")
         title = f"the encoder {part or spec.encoder} (kind {kind})"
-        yield _line(title, name, checksum, _whence(kind, name))
+        yield _line(title, name, checksum, _whence(kind, name, _extras(options)))
         inputs = options.get("inputs")
         if inputs is not None:
             whence = HERE if inputs in KNOWN else BRING
             yield f"- the vectors that {kind} reads: {inputs}; {whence}"
 
 
-def _whence(kind: str, name: Any) -> str:
+def _whence(kind: str, name: Any, extras: Sequence[str]) -> str:
     """Where the weights and the code of an encoder come from."""
     needed = []
     if kind == "hf" and name in list(hf_files.PUBLISHED):
@@ -174,8 +189,8 @@ def _whence(kind: str, name: Any) -> str:
         needed.append(HERE)
     elif name is not None:
         needed.append(BRING)
-    if kind == "hf":
-        needed.append("needs the extra hf of elmo-bench")
+    for extra in extras:
+        needed.append(f"needs the extra {extra} of elmo-bench")
     if kind not in {path.stem for path in _INSTALLED.glob("encoders/*.py")}:
         needed.append(f"bring {YOURS}")
     return "; ".join(needed)

@@ -24,7 +24,8 @@ from types import ModuleType
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.machine import available_memory, gpus, resident_memory
+from elmo_bench.base.machine import gpus
+from elmo_bench.base.memory import available_memory, resident_memory
 from elmo_bench.runner.jobs import POLL, Ended, Job, ended, imports
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.runner.schedulers import ray_tasks, slurm

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
 from elmo_bench.elmo import pretrained
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.static import KNOWN
@@ -15,7 +16,7 @@ from elmo_bench.spec.config import choices
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import FILES, name_of
 
-_WORD = re.compile(r"\w[\w.-]*")
+_WORD = re.compile(r"(\w[\w.-]*)?")
 # That each kind of encoder knows by name.
 WEIGHTS = {
     "elmo": pretrained.NAMES,
@@ -26,9 +27,9 @@ WEIGHTS = {
 
 def check_names(spec: RunSpec, setup: Setup) -> None:
     """Raise UserError for a file or folder that the record would call by a published
-    name, for a name that a folder here has, too, and for an option of an encoder that
-    no record may have."""
-    _check_options(spec)
+    name, and for a name that a folder here has, too. Note an option of an encoder that
+    `predict` takes from no record."""
+    _note_options(spec)
     for options in setup.encoders.values():
         names = WEIGHTS.get(str(options.get("kind")), ())
         weights = options.get("weights")
@@ -42,16 +43,17 @@ def check_names(spec: RunSpec, setup: Setup) -> None:
     _check_name("vectors", setup.vectors, KNOWN)
 
 
-def _check_options(spec: RunSpec) -> None:
-    """Raise UserError for an option of an encoder that `encoders_of` would refuse."""
+def _note_options(spec: RunSpec) -> None:
+    """Note an option of an encoder that `encoders_of` would refuse."""
     for part, options in spec.encoders().items():
         key = _not_plain(_options_of_load(options))
         if key is not None:
             where = f"encoder.contextual.parts.{part}" if part else "encoder.contextual"
-            raise UserError(
-                f"{where}.{key}={options[key]!r:.60}: no trained head could be used "
-                "again with it. Give a number, a word of letters, digits and _ . - "
-                "(mean-max, not mean+max), or a list of these."
+            note(
+                f"{where}.{key}={options[key]!r:.60}: no trained head can be used "
+                "again with it. `predict` and `load` take a number, a word of letters, "
+                "digits and _ . - (mean-max, not mean+max), or a list of these. A path "
+                "belongs in `weights`."
             )
 
 
@@ -155,8 +157,8 @@ def _weights_by_part(
 
 
 def check_plain(part: str, options: Mapping[str, Any]) -> None:
-    """Raises UserError unless the options of a record are null, a number, a word, or a
-    list of these."""
+    """Raises UserError unless the options of a record are null, a number, a word (or an
+    empty one), or a list of these."""
     key = _not_plain(options)
     if key is not None:
         raise UserError(

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
-from elmo_bench.base.machine import forget_peak_memory
+from elmo_bench.base.memory import forget_peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.base.unfinished import remove_unfinished
 from elmo_bench.ledger import Record, RunPaths, list_runs, read_record_at, record_of

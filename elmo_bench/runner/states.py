@@ -153,8 +153,9 @@ class LedgerState:
         else as before on any amount of data, else over runs of its task on as much of
         the data, else over all runs of its task, else what the published run took, if
         there is one (`published`: seconds of an epoch by `encoder_group`). All of them
-        have the run's size and kind of device, and are scaled to its epochs. Floors
-        take seconds, which do not count.
+        have the run's size and kind of device, have least steps if it has them, and
+        are scaled to its epochs if it does not. Floors take seconds, which do not
+        count.
         """
         sizes = sizes or {}
         total = 0.0
@@ -221,9 +222,14 @@ def _length(spec: Any) -> int:
     """
     epochs = spec.settings.get(EPOCHS)
     is_number = isinstance(epochs, int) and epochs > 0
-    if not is_number or spec.settings.get(LEAST) is not None:
+    if not is_number or _has_least_steps(spec):
         return 1
     return epochs_of(spec)
+
+
+def _has_least_steps(spec: Any) -> bool:
+    """Whether the epochs of a run share a number of steps: see `_length`."""
+    return spec.settings.get(LEAST) is not None
 
 
 def _groups(key: str, spec: Any, device: str) -> tuple[Group, ...]:
@@ -234,8 +240,9 @@ def _groups(key: str, spec: Any, device: str) -> tuple[Group, ...]:
     options = ("data.train_fraction", "data.max_train", QUICK, "task.head.name")
     amount = [str(spec.settings.get(option)) for option in options]
     tuned = spec.settings.get(TUNE)
-    of_task = (spec.suite, spec.task, spec.size, device, str(tuned))
-    of_encoder = encoder_group(spec, device, spec.encoder, tuned)
+    length = "steps" if _has_least_steps(spec) else "epochs"
+    of_task = (spec.suite, spec.task, spec.size, device, str(tuned), length)
+    of_encoder = encoder_group(spec, device, spec.encoder, tuned, length)
     return (
         (key, device),
         (*of_encoder, *amount),
@@ -245,10 +252,13 @@ def _groups(key: str, spec: Any, device: str) -> tuple[Group, ...]:
     )
 
 
-def encoder_group(run: Any, device: str, encoder: str, tuned: Any = None) -> Group:
+def encoder_group(
+    run: Any, device: str, encoder: str, tuned: Any = None, length: str = "epochs"
+) -> Group:
     """Runs of one encoder on one task, of one size and kind of device.
 
     run: has the suite, task and size; a spec or a published row. device: cpu or cuda.
     tuned: how the runs tune it, which takes many times as long as to keep it frozen.
+    length: what their number of steps depends on, epochs or (least) steps.
     """
-    return run.suite, run.task, run.size, device, str(tuned), encoder
+    return run.suite, run.task, run.size, device, str(tuned), length, encoder

@@ -14,11 +14,8 @@ from pytorch_lightning.loggers import Logger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.include import included_lines
-from elmo_bench.base.machine import (
-    environment,
-    keep_freed_memory,
-    subnormals_as_zeros,
-)
+from elmo_bench.base.machine import environment, subnormals_as_zeros
+from elmo_bench.base.memory import keep_freed_memory
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuned_memory import check_memory
 from elmo_bench.encoders.tuning import Source

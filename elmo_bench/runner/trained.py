@@ -23,11 +23,13 @@ from elmo_bench.runner.heads import AGAIN, UNFIT, KeptHead, build_kept, read_hea
 from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
 from elmo_bench.runner.prepare import Frozen, load_frozen, with_words
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.describe import needs_gpu
 from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.module import DataModule, predictions_of
+from elmo_bench.training.quiet import quiet
 
 # {label: probability} of an example, or of each token of one that is tagged.
 Shares = dict[str, float] | list[dict[str, float]]
@@ -64,6 +66,7 @@ class TrainedHead:
         record = ledger.read_record(record_file)
         spec = RunSpec.of_record(record)
         self.head_file = record_file.with_suffix("") / "head.safetensors"
+        check_predicts(spec, record_file)
         self.saved = head_of(record, record_file, self.head_file)
         self.usual, setup = installed(spec)
         _check_kinds(spec, self.usual, record_file)
@@ -72,11 +75,6 @@ class TrainedHead:
         self.spec = spec
         self.data = build_data(spec, setup)
         encoders = encoders_of(spec, weights, vectors)
-        if any(options.get("precision") == "tf32" for options in encoders.values()):
-            raise UserError(
-                f"{record_file}: its encoder has precision=tf32, which needs a GPU, "
-                "and prediction is on the CPU. Run it again in float32."
-            )
         setup = replace(
             setup, seed=record.seed, store={"mode": "off"}, encoders=encoders
         )
@@ -110,7 +108,7 @@ class TrainedHead:
         complete = _complete(self.data, examples)
         answers: list[Any] = [None] * len(examples)
         if complete:
-            with self._lock:
+            with self._lock, quiet():
                 self._loaded = loaded = self._with_words(words_of(examples))
                 batches = self._batches(loaded, list(complete.values()))
                 of_complete = self._answers(loaded.head, batches, len(complete), ask)
@@ -186,6 +184,15 @@ def _probabilities_of(head: Any, batch: dict[str, Any], count: int) -> list[Shar
         raise UserError(no_probabilities(type(head).__module__.split(".")[-2]))
     answers: list[Shares] = head.probabilities(batch)
     return answers
+
+
+def check_predicts(spec: RunSpec, record_file: Path) -> None:
+    """Raise UserError for the record of a head that cannot predict."""
+    if needs_gpu(spec):
+        raise UserError(
+            f"{record_file}: its encoder has precision=tf32, which needs a GPU, and "
+            "prediction is on the CPU. Run it again with encoder.precision=float32."
+        )
 
 
 def head_of(record: Record, record_file: Path, head_file: Path) -> KeptHead:

@@ -1,4 +1,7 @@
-"""How a run is called: its label, the command that makes it, its learning rate."""
+"""How a run is called: its label, the command that makes it, its learning rate.
+
+Also whether it needs a GPU.
+"""
 
 import shlex
 from math import isfinite
@@ -23,6 +26,13 @@ def label_of(spec: RunSpec) -> str:
     if spec.stated_changes is None and spec.usual is None:
         return f"run {spec.hash}"
     return ", ".join(f"{key}={value}" for key, value in spec.changes.items())
+
+
+def needs_gpu(spec: RunSpec) -> bool:
+    """Whether an encoder computes on a GPU alone, so that no head of it can predict."""
+    return any(
+        options.get("precision") == "tf32" for options in spec.encoders().values()
+    )
 
 
 def command_of(spec: RunSpec, seed: int) -> str:

@@ -26,7 +26,7 @@ from elmo_bench.text.own_checks import (
 )
 from elmo_bench.text.own_columns import usual_columns
 from elmo_bench.text.own_texts import rows_of_texts
-from elmo_bench.text.split_files import files_of, unused_files
+from elmo_bench.text.split_files import files_of, note_files
 from elmo_bench.text.tables import (
     Row,
     check_table_name,
@@ -52,7 +52,8 @@ class Labelled:
     def group(self) -> tuple[str, ...]:
         """The first text.
 
-        Examples of one group stay together in splits and in fractions of training data.
+        Examples of one group stay together, in splits and in fractions of the training
+        data.
         """
         return self.texts[0]
 
@@ -131,7 +132,8 @@ class OwnData:
         Raises UserError.
         """
         paths = self.paths()
-        self.note_files(paths)
+        if self.file is not None:
+            note_files(self.file, paths, self.reads)
         rows: dict[str, list[Row]] = {}
         for split, of_split in paths.items():
             rows[split] = []
@@ -140,24 +142,6 @@ class OwnData:
         splits = cut_missing(self.examples_of(rows), self.stratum)
         self.check_labels(splits)
         return splits
-
-    def note_files(self, paths: Mapping[str, Sequence[Path]]) -> None:
-        """Note which files of a folder are which split, and which are none."""
-        if self.file is None:
-            return
-        if [path.name for path in paths["train"]] != [Path(self.file).name]:
-            named: list[str] = []
-            for split, of_split in paths.items():
-                more = f" and {len(of_split) - 1} more" if len(of_split) > 1 else ""
-                named.append(f"{split}={of_split[0].name}{more}")
-            note(f"files: {', '.join(named)}")
-        unused = unused_files(self.file, paths, self.reads)
-        if unused:
-            listed = ", ".join(unused[:5])
-            if len(unused) > 5:
-                listed += " …"
-            how = "Give data.train=, data.dev= and data.test=FILE to use them"
-            note(f"files that no split uses: {listed}. {how}")
 
     def read_file(self, path: Path) -> list[Any]:
         rows = self.read_rows(path)

@@ -49,6 +49,8 @@ def rows_of_texts(texts: Any, parts: Sequence[str]) -> list[Row]:
 
 
 def _cell(text: Any) -> Any:
+    if type(text).__name__ == "NAType":  # pandas.NA; pandas is not imported for it
+        return None
     return list(text) if isinstance(text, tuple) else text
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, TABLES, hub_errors, hub_file
 from elmo_bench.text.tables import check_file, ending_of
 
@@ -123,6 +124,25 @@ def _words(name: str) -> set[str]:
     """The words of a name in lower case: {"train", "csv"} of `trainData.csv`."""
     words = re.findall(r"[a-z]+", name.lower())
     return {re.sub(r"(?<=.)(data|set)$", "", word) for word in words}
+
+
+def note_files(
+    file: str, paths: Mapping[str, Sequence[Path]], reads: Callable[[Path], bool]
+) -> None:
+    """Note which files of a folder are which split, and which are none."""
+    if [path.name for path in paths["train"]] != [Path(file).name]:
+        named: list[str] = []
+        for split, of_split in paths.items():
+            more = f" and {len(of_split) - 1} more" if len(of_split) > 1 else ""
+            named.append(f"{split}={of_split[0].name}{more}")
+        note(f"files: {', '.join(named)}")
+    unused = unused_files(file, paths, reads)
+    if unused:
+        listed = ", ".join(unused[:5])
+        if len(unused) > 5:
+            listed += " …"
+        how = "Give data.train=, data.dev= and data.test=FILE to use them"
+        note(f"files that no split uses: {listed}. {how}")
 
 
 def unused_files(

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from elmo_bench.base.files import write_checkpoint
-from elmo_bench.base.machine import free_gpu_memory, peak_memory
+from elmo_bench.base.memory import free_gpu_memory, peak_memory
 from elmo_bench.base.metric import measure
 from elmo_bench.base.progress import Clock, kernels_used, progress, used
 

@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from torchcrf import CRF
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.machine import available_memory
+from elmo_bench.base.memory import available_memory
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.recurrent import BiLstm

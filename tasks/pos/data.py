@@ -1,7 +1,8 @@
 """Parts of speech: the suites as sentences with a tag for each word."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
@@ -36,12 +37,15 @@ class Data(TokenData):
         three words, or a single line of several. The tag of a word without one is
         NO_GOLD.
         """
-        check_ended(path)
-        is_conllu = ".conllu" in path.suffixes[-2:]
-        blocks = _conllu(path) if is_conllu else _columns(path)
-        sentences = [TaggedSentence(*zip(*pairs, strict=True)) for pairs in blocks]
-        if not sentences:
-            raise UserError(f"{path}: no sentences. Download the file again.")
+        return _sentences(path, is_new=True)
+
+    def from_files(
+        self, options: Mapping[str, Any], split: str, root: Path | None
+    ) -> list[TaggedSentence]:
+        """As of every suite; that its files have a word a line needs no note."""
+        sentences: list[TaggedSentence] = []
+        for path in self.paths(options, split, root):
+            sentences += _sentences(path, is_new=False)
         return sentences
 
     def columns(self, example: TaggedSentence) -> Sequence[Sequence[str]]:
@@ -49,12 +53,26 @@ class Data(TokenData):
         return example.tokens, example.tags
 
 
+def _sentences(path: Path, *, is_new: bool) -> list[TaggedSentence]:
+    """The sentences of a file. Raises UserError.
+
+    is_new: it is no file of a suite, so its lines may be sentences.
+    """
+    check_ended(path)
+    is_conllu = ".conllu" in path.suffixes[-2:]
+    blocks = _conllu(path) if is_conllu else _columns(path, is_new=is_new)
+    sentences = [TaggedSentence(*zip(*pairs, strict=True)) for pairs in blocks]
+    if not sentences:
+        raise UserError(f"{path}: no sentences. Download the file again.")
+    return sentences
+
+
 def _conllu(path: Path) -> Iterator[Pairs]:
     for rows in read_conllu(path):
         yield [(cells[FORM], cells[XPOS]) for _, cells in rows]
 
 
-def _columns(path: Path) -> Iterator[Pairs]:
+def _columns(path: Path, *, is_new: bool) -> Iterator[Pairs]:
     lines = [(number, line) for number, line in read_lines(path) if cells_of(line)]
     sizes = [len(cells_of(line)) for _, line in lines]
     most = 3 if len(sizes) > 1 else 1  # cells in a line of columns
@@ -69,9 +87,10 @@ def _columns(path: Path) -> Iterator[Pairs]:
             if size != columns:
                 raise UserError(
                     f"{path}:{number}: expected {columns} columns, found {size}. Fix "
-                    "this line; of sentences, one a line, one needs over three words."
+                    "this line. A file of sentences, one a line, needs a line of more "
+                    "than three words."
                 )
-        if columns > 1:
+        if columns > 1 and is_new:
             note(f"read as {len(lines):,} words with tags, a word a line", path)
     for rows in read_columns(path, columns=columns):
         if columns == 1:

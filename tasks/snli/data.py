@@ -68,7 +68,8 @@ def read_pairs(path: Path, *, tokenizer: str, labelled: bool = True) -> list[Pai
         where = f"{path}:{number}"
         if line.startswith("gold_label\t"):
             raise UserError(
-                f"{path}: SNLI's table of tabs. Give the .jsonl file of the same name."
+                f"{path}: SNLI's table with tabs (.txt). "
+                "Give the .jsonl file of the same name."
             )
         pair = _written(line)
         if pair is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, check_texts, hub_table
+from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, hub_file, hub_table
 from elmo_bench.tasks.srl.columns import (
     Frame,
     Framed,
@@ -41,6 +41,20 @@ class Data(SuiteData):
             without.append(f"{split} {count:,}")
         note(f"sentences without a predicate, skipped: {', '.join(without)}")
         return splits
+
+    def files(self, suite: str, root: Path | None) -> list[Path]:
+        """As of every suite, and the tables of documents of the Hub."""
+        files = super().files(suite, root)
+        options = self.options(suite)
+        if options["source"] == "hub":
+            hub = options["hub"]
+            for split in SPLITS:
+                listed = hub.get(f"{split}_documents")
+                if listed is not None:
+                    files.append(
+                        hub_file(hub["repo"], listed, revision=hub["revision"])
+                    )
+        return files
 
     def paths(
         self, options: Mapping[str, Any], split: str, root: Path | None

@@ -17,7 +17,7 @@ from elmo_bench.base.sources import TABLES
 from elmo_bench.spec.options import spelled
 from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
-from elmo_bench.tasks.tagging.forms import chosen_form, grouped, read_form
+from elmo_bench.tasks.tagging.forms import chosen_form, grouped, note_words, read_form
 from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
 from elmo_bench.text.own_checks import GOLD, PREDICTED, SHOWN, folded
 from elmo_bench.text.own_data import MERGE, OwnData
@@ -98,6 +98,8 @@ class Data(OwnData):
             if self.scheme is not None:
                 raise
             notation = None
+        if notation is None and self.form is None:
+            note_words(path, sum(len(sentence.tokens) for sentence in sentences))
         return self.with_notation(sentences, notation)
 
     def notation(self, sentences: Sequence[Sentence]) -> Notation | None:

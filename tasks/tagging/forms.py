@@ -25,7 +25,7 @@ from elmo_bench.tasks.tagging.layouts import (
     split_line,
     token_and_tag,
 )
-from elmo_bench.text.columns import NO_GOLD, has_null_tag, unescaped
+from elmo_bench.text.columns import NO_GOLD, cells_of, has_null_tag, unescaped
 from elmo_bench.text.own_columns import USUAL
 from elmo_bench.text.sizes import lines_of
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table
@@ -86,6 +86,22 @@ def read_form(path: Path, choice: str | Columns | None) -> list[Row]:
         line = "Each line must have a token and its tag"
         raise UserError(f"{path}: no sentences. {line}.")
     return rows
+
+
+def note_words(path: Path, words: int) -> None:
+    """Note how many words were read, if each line may be a sentence, too.
+
+    It has several cells between spaces, which are a word and its plain tag.
+    """
+    if ending_of(path) in TABLES:
+        return
+    sizes = set()
+    for _, line in lines_of(path, crlf=False):
+        if "\t" in line:
+            return
+        sizes.add(len(cells_of(line)))
+    if max(sizes, default=0) > 1:
+        note(f"read as {words:,} words with tags, a word a line", path)
 
 
 def _is_table(path: Path) -> bool:

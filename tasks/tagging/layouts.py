@@ -172,9 +172,6 @@ def token_and_tag(
         chosen = f"tokens={token + 1}, tags={tag + 1} of {layout.count}"
         how = "data.columns=TOKENS:TAGS chooses others"
         note(f"columns: {counted}{chosen}{more}. {how}", path)
-    elif layout.count > 1 and layout.separator == "" and tag not in spans:
-        words = sum(map(len, sentences))
-        note(f"read as {words:,} words with tags, a word a line", path)
     return token, tag
 
 

@@ -8,6 +8,8 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
@@ -18,7 +20,9 @@ from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.paths import LEVELS
 from elmo_bench.runner import prepare, trained
+from elmo_bench.runner.export import export_head
 from elmo_bench.runner.heads import read_head
+from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, OWN, ROOT, VECTORS, run_small
 
 TEXTS = ["A man sleeps .", "", "Two women ride a zzyzx bicycle outside .", "nobody"]
@@ -148,13 +152,28 @@ def fails(error):
     return fail
 
 
-def test_threads_that_share_a_head_have_the_answers_of_one(records):
+def test_threads_that_share_a_head_are_in_it_one_at_a_time_and_have_the_answers_of_one(records, monkeypatch):
     record = records("classification")
     texts = [" ".join(words) for words in itertools.permutations(TEXTS[2].split(), 3)][:40]
     expected = elmo_bench.load(record, vectors=str(VECTORS)).probabilities(texts)
     head = elmo_bench.load(record, vectors=str(VECTORS))
+    inside = []
+    most = []
+    with_words = trained.TrainedHead._with_words
+
+    def slow(self, words):
+        inside.append(words)
+        most.append(len(inside))
+        time.sleep(0.01)
+        inside.pop()
+        return with_words(self, words)
+
+    monkeypatch.setattr(trained.TrainedHead, "_with_words", slow)
+    filters = list(warnings.filters)
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda text: head.probabilities([text]), texts))
+    assert len(most) == len(texts) and max(most) == 1
+    assert warnings.filters == filters  # which threads share
     assert pd.concat(found).to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-6)
     assert pickle.loads(pickle.dumps(head)).predict(texts) == head.predict(texts)
 
@@ -309,8 +328,11 @@ def test_what_is_no_path_of_a_record_is_refused(records):
         elmo_bench.load(pd.Series(["a", "b"]))
 
 
-def test_a_head_that_needs_a_gpu_is_refused_with_a_sentence(records, monkeypatch):
+def test_a_head_that_needs_a_gpu_is_refused_with_a_sentence(records, monkeypatch, tmp_path):
     parts = {"": {"kind": "elmo", "precision": "tf32"}}
-    monkeypatch.setattr(trained, "encoders_of", lambda *_: parts)
-    with pytest.raises(elmo_bench.UserError, match=r"tf32, which needs a GPU, and prediction is on the CPU\. Run it"):
-        elmo_bench.load(records("classification"))
+    monkeypatch.setattr(RunSpec, "encoders", lambda _: parts)
+    said = r"tf32, which needs a GPU, .* Run it again with encoder\.precision=float32\."
+    for use in (elmo_bench.load, lambda record: export_head(record, tmp_path / "card", overwrite=False)):
+        with pytest.raises(elmo_bench.UserError, match=said):
+            use(records("classification"))
+    assert not (tmp_path / "card").exists()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.machine import free_gpu_memory
+from elmo_bench.base.memory import free_gpu_memory
 from elmo_bench.encoders import cache
 from elmo_bench.encoders.cache import LayerStore
 from tests.word_encoder import WordEncoder, sentences

@@ -187,6 +187,16 @@ def test_a_file_that_is_not_utf8_is_refused_before_the_files_in_front_of_it_are_
         check_heldout(Corpus((bad,)), corpus)
 
 
+def test_a_held_out_text_is_checked_once(corpus, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(module, "check_text", calls.append)
+    heldout = Corpus((tmp_path / "heldout.txt",))
+    heldout.files[0].write_text("a new sentence\n", encoding="utf-8")
+    check_heldout(heldout, corpus)
+    encode_heldout(heldout, encode_once(corpus, tmp_path / "encoded", 7))
+    assert calls == [heldout, corpus]
+
+
 def test_the_memory_of_a_token_is_that_of_its_number(tmp_path, monkeypatch):
     """4 bytes a token; an int64 of each, or a second array, would take 8 more or 4 more."""
     monkeypatch.setattr(module, "TOKENS_AT_ONCE", 1000)

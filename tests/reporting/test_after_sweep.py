@@ -111,6 +111,14 @@ def test_parts_without_a_published_name_are_given_to_predict(tmp_path):
     assert any(" NEW.csv OUT.csv --vectors PATH " in line for line in lines)
 
 
+def test_a_head_that_cannot_predict_is_not_offered(tmp_path):
+    """tf32 needs a GPU, and prediction is on the CPU."""
+    record = add(tmp_path, "classification", "elmo", 0, suite="a", settings={"encoder.precision": "tf32"})
+    assert [words[0] for words, _ in after_sweep([record], tmp_path)] == ["report"]
+    refitted = record.model_copy(update={"refit": Refit(examples=9, epochs=1, cpu_seconds=1)})
+    assert not any("predict " in line or "export " in line for line in ending(refitted, tmp_path))
+
+
 @pytest.mark.parametrize("tasks", [["classification", "ner"], ["classification"]])
 def test_two_data_sets_have_no_best(tmp_path, tasks):
     records = [add(tmp_path, "classification", "glove", 0, suite="a")]

@@ -150,12 +150,13 @@ def test_dev_and_test_are_capped_alike_for_every_seed_and_a_cap_of_nothing_chang
     assert not any("max_eval" in line for line in notes)
 
 
-@pytest.mark.parametrize("task", ["srl", "ner"])
-def test_predictions_of_a_part_are_refused_where_a_gold_file_has_the_whole(task):
-    run = described(f"task={task}", "data.max_eval=7", "predictions=true")
-    data = build_data(*run)
-    if task == "ner":
-        assert len(read_splits(data, *run)["test"]) == 7
+@pytest.mark.parametrize(("task", "limit", "is_refused"), [("srl", 7, True), ("srl", 9, False), ("ner", 7, False)])
+def test_predictions_of_a_part_are_refused_where_a_gold_file_has_the_whole(task, limit, is_refused):
+    run = described(f"task={task}", f"data.max_eval={limit}", "predictions=true")
+    splits = dict.fromkeys(("train", "dev", "test"), [SimpleNamespace(texts=(("a",),), gold=("O",))] * 9)
+    data = SimpleNamespace(read=lambda *_: splits)
+    if not is_refused:
+        assert len(read_splits(data, *run)["test"]) == limit
         return
     with pytest.raises(UserError, match=r"^task=srl: with data\.max_eval, predictions=true .* Leave one"):
         read_splits(data, *run)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from elmo_bench.__main__ import main
+from elmo_bench.cli.status import time_left
 from elmo_bench.ledger import read_all
 from elmo_bench.runner.estimate import RATES, Amounts, seconds_of
 from elmo_bench.runner.plan import plan
@@ -95,6 +96,29 @@ def test_a_run_that_is_done_is_a_better_estimate_than_sizes_if_it_read_as_much(t
         state._seconds[group] = [60.0]
     seconds, unknown = state.seconds_left([RunState(run, "missing")], {}, {run: SNLI})
     assert unknown == 0 and seconds == pytest.approx(60.0 if is_better else seconds_of(run.spec, SNLI))
+
+
+@pytest.mark.parametrize(("done", "asked"), [([], ["task.training.epochs=3"]), (["task.training.epochs=2"], [])])
+def test_runs_of_least_steps_and_runs_of_epochs_are_no_estimates_of_each_other(tmp_path, done, asked):
+    """The default run has least steps however many epochs it has; one whose epochs are given has only these."""
+    usual = ["task=classification", FILE, "encoder=glove", "seed=0"]
+    spec = plan([*usual, *done]).runs[-1].spec
+    state = LedgerState(tmp_path)
+    for group in _groups(spec.key, spec, "cpu"):
+        state._seconds[group] = [600.0]
+    run = plan([*usual, *asked]).runs[-1]
+    assert state.seconds_left([RunState(run, "missing")], {}) == (0.0, 1)
+    assert state.seconds_left([RunState(run, "missing")], {}, {run: SNLI})[0] == seconds_of(run.spec, SNLI)
+
+
+@pytest.mark.parametrize(("trainer", "by_sizes"), [("cpu", True), ("gpu", False)])
+def test_an_estimate_names_steps_and_tokens_where_they_count(tmp_path, trainer, by_sizes):
+    run = plan(["task=classification", FILE, "encoder=glove", "seed=0", f"trainer={trainer}"]).runs[-1]
+    state = LedgerState(tmp_path)
+    for group in _groups(run.spec.key, run.spec, run.setup.device):
+        state._seconds[group] = [600.0]
+    line = time_left([RunState(run, "missing")], state, sizes={run: SNLI})
+    assert line.startswith("about 10 min left") and ("by steps and tokens" in line) == by_sizes
 
 
 @pytest.mark.slow

@@ -1,8 +1,11 @@
 """Files and folders that a record would call by a published name."""
 
+import re
+
 import pytest
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.runner.named_parts import check_names, check_plain, encoders_of, parts_to_give
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec, Setup
@@ -44,11 +47,13 @@ def spec_of(*options):
 
 
 @pytest.mark.parametrize("value", ["mean+max", "'last 4'", "{first: 1}", "[[1],[2]]"])
-def test_an_option_that_predict_would_refuse_is_refused_before_the_run(value):
+def test_an_option_that_predict_would_refuse_is_noted_before_the_run(value):
     options = ["encoder=hf", "encoder.name=bert-mini", f"+encoder.contextual.pool={value}"]
-    said = r"^encoder\.contextual\.pool=.*: no trained head could be used again with it\. Give a number, a word of "
-    with pytest.raises(UserError, match=said):
+    with noted() as notes:
         checked(*options)
+    [line] = notes
+    assert re.match(r"encoder\.contextual\.pool=.*: no trained head can be used again with it\. `predict` and ", line)
+    assert line.endswith("A path belongs in `weights`.")
     with pytest.raises(UserError, match="the record's encoder has pool="):
         encoders_of(spec_of(*options), None, None)
 
@@ -58,10 +63,15 @@ def test_an_option_without_a_name_hides_no_other():
         check_plain("encoder", {"": {}, "pool": {}})
 
 
-def test_an_option_that_predict_takes_is_none_that_is_refused():
-    checked("encoder=hf", "encoder.name=bert-mini", "+encoder.contextual.pool=[first,2,null]")
-    for encoder in ("elmo", "random", "elmo_bert_mini", "minilm", "tfidf"):
-        checked("task=classification", "data.file=a.csv", f"encoder={encoder}")
+def test_an_option_that_predict_takes_is_none_that_is_noted():
+    with noted() as notes:
+        for value in ("[first,2,null]", "''"):
+            options = ["encoder=hf", "encoder.name=bert-mini", f"+encoder.contextual.pool={value}"]
+            checked(*options)
+            encoders_of(spec_of(*options), None, None)
+        for encoder in ("elmo", "random", "elmo_bert_mini", "minilm", "tfidf"):
+            checked("task=classification", "data.file=a.csv", f"encoder={encoder}")
+    assert notes == []
 
 
 def test_a_file_of_vectors_may_have_any_name():

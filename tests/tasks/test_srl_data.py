@@ -1,5 +1,7 @@
 """Reading and writing propositions: golden columns, CoNLL-2012, and the Hub's table of OntoNotes."""
 
+from pathlib import Path
+
 import pytest
 
 from elmo_bench.base.errors import UserError
@@ -255,6 +257,16 @@ def test_of_the_hubs_test_split_the_documents_of_conll_2012_are_kept(monkeypatch
     listed = ["bc/c"]
     with pytest.raises(UserError, match=r"english_v12/test/0000\.parquet: lacks 1 documents of english_v4/test"):
         data.read("paper", None)
+
+
+def test_the_table_of_documents_is_among_the_files_of_the_hub(monkeypatch):
+    """So that a run is not done if only this table has changed, or an earlier version did not read it."""
+    for module in ("elmo_bench.base.sources", "elmo_bench.tasks.srl.data"):
+        monkeypatch.setattr(f"{module}.hub_file", lambda repo, file, revision: Path(file))
+    paper = task_yaml("srl")["data"]["paper"]
+    files = Data(paper={**paper, "source": "hub"}).files("paper", None)
+    names = ("v12/train", "v12/validation", "v12/test", "v4/test")
+    assert files == [Path(f"english_{name}/0000.parquet") for name in names]
 
 
 def test_tables_of_the_hub_without_names_of_documents_are_read_whole_with_a_note(monkeypatch):

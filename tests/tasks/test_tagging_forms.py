@@ -107,11 +107,18 @@ def test_what_is_unusual_is_said(tmp_path):
         assert notes == [*([asked] if what else []), "columns: tokens=tokens, tags=tags"]
 
 
-def test_words_that_may_be_a_sentence_a_line_are_read_as_columns_with_a_note(tmp_path):
-    path = Path(write(tmp_path / "x.txt", "I saw Ada\nHe left early\n"))
+@pytest.mark.parametrize(("separator", "is_noted"), [(" ", True), ("\t", False)])
+def test_words_that_may_be_a_sentence_a_line_are_read_as_columns_with_a_note(tmp_path, separator, is_noted):
+    """By `predict`; data to train on have a word a line, and a record needs no note of it."""
+    sentences = [f"I{n} saw Ada\nHe left early\n\n" for n in range(10)]
+    path = Path(write(tmp_path / "x.txt", "".join(sentences).replace(" ", separator)))
+    said = "x.txt: read as 20 words with tags, a word a line"
     with noted() as notes:
         task_class("tagging", "data")().read_file(path)
-    assert notes[0] == "x.txt: read as 2 words with tags, a word a line"
+    assert (said in notes) == is_noted
+    with noted() as notes:
+        task_class("tagging", "data")(file=str(path)).read("x", None)
+    assert said not in notes
 
 
 NESTED = "".join(f"1\tAda{n}\tB-P\tO\n2\tLi\tI-P\tB-X\n3\tran\tO\tO\n\n" for n in range(9))

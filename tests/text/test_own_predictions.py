@@ -180,7 +180,10 @@ def test_lists_and_columns_and_iterators_have_the_same_examples(task, form):
     assert [[*example.tokens] for example in data.of_texts(form(sentences))] == sentences
 
 
-def test_nan_is_an_empty_text():
+def test_missing_values_are_empty_texts():
     data = task_class("pairs", "data")()
-    empty = [example.texts for example in data.of_texts([("a b", math.nan), ("a b", None)])]
-    assert empty == [(("a", "b"), ())] * 2
+    empty = [example.texts for example in data.of_texts([("a b", missing) for missing in (math.nan, None, pd.NA)])]
+    assert empty == [(("a", "b"), ())] * 3
+    column = pd.Series(["a b", None], dtype="string")  # whose missing value is pandas.NA
+    texts = [example.texts for example in task_class("classification", "data")().of_texts(column)]
+    assert texts == [(("a", "b"),), ((),)]
