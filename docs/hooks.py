@@ -11,14 +11,16 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
-# What README.md says first: what this is, the table, and how to read it.
-BEGINNING = re.compile(r"^# .*?\n(.*?)^## ", re.DOTALL | re.MULTILINE)
-COMMENT = re.compile(r"<!--.*?-->\n")
+# How README.md begins: what this is; then the table, and how to read it.
+BEGINNING = re.compile(r"^# .*?\n(.*?)<!-- table:.*?-->(.*?)^## ", re.DOTALL | re.M)
+TABLE_END = "<!-- /table -->"
 # Spaces in a cell at which no line breaks: before a mark, around ± and in an interval.
 WITHIN = re.compile(
     r" (?=[±▲▼=†](?: |$))|(?<=±) |(?<=\d) (?=to )|(?<=\d to) |(?<=above) "
 )
-HERE = '<!-- README.md, up to "Install and run" -->\n'  # in docs/index.md
+# In docs/index.md.
+WHAT = "<!-- README.md: what this is -->"
+TABLE = "<!-- README.md: the table -->"
 RESULTS = (
     "index.html",
     "figures/*.svg",
@@ -101,12 +103,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return markdown
     if name == "index.md":
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        for folder in ("results", "docs"):
+            readme = readme.replace(f"]({folder}/", f"](../{folder}/")
         beginning = BEGINNING.search(readme)
         assert beginning is not None
-        text = COMMENT.sub("", beginning[1])
-        for folder in ("results", "docs"):
-            text = text.replace(f"]({folder}/", f"](../{folder}/")
-        markdown = markdown.replace(HERE, text)
+        what, table = beginning.groups()
+        markdown = markdown.replace(WHAT, what)
+        markdown = markdown.replace(TABLE, table.replace(TABLE_END, ""))
     source = next((path for path, shown in pages.items() if shown == name), name)
 
     def follow(link: re.Match[str]) -> str:
