@@ -112,9 +112,9 @@ def _notes(
         hidden.append(f"{row.family_detectable:.1f} points on {in_sentence(title)}")
     if hidden:
         notes.append(
-            "A tie does not show that there is no gain: at the level at which Holm's "
-            f"procedure tests {name} − {BASELINE}, a true gain of "
-            f"{' and of '.join(hidden)} is missed one time in five, "
+            "A tie does not prove that there is no gain: at the level of Holm's "
+            f"procedure for {name} − {BASELINE}, a true gain of "
+            f"{' or of '.join(hidden)} comes out as a tie one time in five, "
             "and a smaller one more often."
         )
     return notes
