@@ -13,6 +13,7 @@ _ADDRESS = re.compile(
     r"""(?:[?#](?:[^\s'"<>).,:;]+|(?=([').,:;]+))\3(?![\s"<>\]}]|$))*)?""",
     re.I,
 )
+_JOINERS = "\u200c\u200d"  # zero-width non-joiner and joiner
 LONGEST = 1000  # characters of a message
 
 
@@ -51,8 +52,9 @@ def plain(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     characters = []
-    for character in text:
-        if character in keep or _is_visible(character):
+    for place, character in enumerate(text):
+        is_kept = character in keep or _is_visible(character)
+        if is_kept or _joins(text, place):
             characters.append(character)
         else:
             characters.append(character.encode("unicode_escape").decode())
@@ -61,6 +63,17 @@ def plain(text: str, keep: str = "") -> str:
 
 def _is_visible(character: str) -> bool:
     return character.isprintable() or category(character) == "Zs"
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether the character is one of the two that part or join letters, marks or
+    emoji, as in Persian and Indic writing, and stands between two of these.
+    """
+    if text[place] not in _JOINERS:
+        return False
+    before = text[place - 1 : place]
+    after = text[place + 1 : place + 2]
+    return all(side and category(side)[:1] in "LMS" for side in (before, after))
 
 
 class Plain:

@@ -5,6 +5,16 @@ import re
 from elmo_bench.base.errors import plain
 
 
+def cell(text: str) -> str:
+    """The cell of a table whose characters stand for themselves; `literal` does the
+    rest.
+    """
+    text = re.sub(r"&(?=#?\w+;)", "&amp;", text)
+    text = re.sub(r"\\(?=[*_`~])", r"\\\\", text)
+    # Within a word GitHub leaves _ alone.
+    return re.sub(r"[*`~]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
+
+
 def literal(text: str) -> str:
     """One line without HTML, links, images or control characters.
 

@@ -30,7 +30,7 @@ class Counting(Protocol):
 
     @property
     def main(self) -> str:
-        """The figure that selects the epoch; higher is better."""
+        """The figure that selects the epoch, from 0 to 100; higher is better."""
 
     @property
     def formula(self) -> str:
@@ -67,7 +67,7 @@ def scores_of(metric: Counting, counts: Counts) -> dict[str, Any]:
     "by_type": {name: the same}.
 
     Raises UserError if there are no items, if a figure needs a count that is missing,
-    and without the main figure.
+    and without the main figure or if it is not from 0 to 100.
     """
     sums = sums_of(metric, counts)
     if not sums[ITEMS]:
@@ -88,6 +88,12 @@ def scores_from(metric: Counting, sums: Sums) -> dict[str, Any]:
     if metric.main not in scores["overall"]:
         raise UserError(
             f"Metric.figures: no '{metric.main}', which is the main figure. Add it."
+        )
+    main = scores["overall"][metric.main]
+    if not 0 <= main <= 100:
+        raise UserError(
+            f"Metric.figures: '{metric.main}', the main figure, is {main}. "
+            "Give a number from 0 to 100, of which higher is better."
         )
     return scores
 

@@ -59,7 +59,7 @@ more: scores, and the mean rank with its interval (Holm over all pairs and tasks
 
 @with_texts_of_python
 def main(arguments: list[str]) -> int:
-    """Print the table; 1 if a record is left out.
+    """Print the table; 1 if a record is left out, or a run is not reproduced.
 
     Raises UserError if no task has runs of all encoders that can be compared.
     """
@@ -72,7 +72,8 @@ def main(arguments: list[str]) -> int:
     frame = runs(options.ledger, read.records)
     print_problems("compare", [*read.problems, *left_out(frame), *remarks(frame)])
     if options.published:
-        return int(not print_reproduced(shown(frame), options.ledger))
+        are_reproduced = print_reproduced(shown(frame), options.ledger)
+        return int(not are_reproduced or bool(read.problems))
     _check_suite(options, frame)
     comparing = compared.of_one_suite_and_size(options, shown(frame))
     where = f"suite {comparing.suite.iloc[0]}, size {comparing['size'].iloc[0]}"
@@ -124,8 +125,10 @@ def _encoders(options: argparse.Namespace) -> list[str]:
     Raises UserError for changes of anything else, and for fewer than two encoders.
     """
     if options.published:
-        if options.names or options.encoder:
-            raise UserError("--published compares every run. Name no encoder.")
+        if options.names or options.encoder or options.size:
+            raise UserError(
+                "--published compares every run. Name no encoder and no --size."
+            )
         return []
     encoders = [name.rstrip("/") for name in options.names]
     for name in encoders:
@@ -322,4 +325,7 @@ def _print_labels(chosen: pd.DataFrame, frame: pd.DataFrame) -> None:
         table = by_label(frame, group)
         if table is not None:
             name = f"{group.task_name.iloc[0]}: " if has_several else ""
-            print(f"\n{name}{table.title}:\n\n{fitted(table.columns, table.texts())}")
+            title = f"{name}{table.title}"
+            if table.folded:
+                title += f"; {counted(table.folded, table.kind)} left out"
+            print(f"\n{title}:\n\n{fitted(table.columns, table.texts(table.shown))}")

@@ -128,7 +128,7 @@ def _tests(key: _Key, encoders: Sequence[str], ledger: Path) -> str:
             numbers.append(line.encoder)
     parts = []
     if here:
-        command = ["elmo-bench", "compare", default[0], here[0]]
+        command = ["elmo-bench", "compare", default[0], here[0], "--suite", key.suite]
         if ledger != LEDGER:
             command += ["--ledger", str(ledger)]
         names = ", ".join(here)

@@ -34,9 +34,8 @@ def after_sweep(
     suites = {record.spec.suite for record in records}
     are_default = not any(label_of(RunSpec.of_record(record)) for record in records)
     if are_default and len(encoders) > 1 and len(suites) == 1:
-        suite = [] if suites == {"open"} else ["--suite", *suites]
         # The encoder before the baseline, as in "elmo minus glove".
-        compare = ["compare", *reversed(encoders), *suite, *where]
+        compare = ["compare", *reversed(encoders), "--suite", *suites, *where]
         yield compare, "tests, costs, and scores by label"
     yield ["report", *where], "tables and a page from all runs that are done"
     own = [record for record in records if reads_own_data(record.spec.task)]

@@ -10,7 +10,7 @@ from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import Table, make_table
 
-MOST = 20  # labels that are shown, the most frequent
+MOST = 20  # labels that a page shows at once, the most frequent
 OF = "of "  # before the name of a system, which may be that of another column
 Figures = Mapping[str, Mapping[str, float]]  # of each label of one run
 
@@ -33,7 +33,7 @@ def by_label(
     has_f1 = _all_have(seeds, "f1") or _all_have(seeds, "guessed")
     labels = sorted(counts, key=lambda label: (-counts[label], label))
     lines = []
-    for label in labels[:MOST]:
+    for label in labels:
         line: dict[str, Any] = {"label": label, "gold": counts[label]}
         for name, types in seeds.items():
             figures = [by_type.get(label, {}) for by_type in types]
@@ -48,9 +48,9 @@ def by_label(
         formats.append(number(name, f"{OF}{name}", ".1f", link=""))
     measure = "F1" if has_f1 else "recall"
     title = f"{measure} of each label on test, mean over seeds"
-    if len(labels) > MOST:
-        title += f"; {len(labels) - MOST} rarer labels left out"
-    return make_table(stem, title, pd.DataFrame(lines), formats)
+    return make_table(
+        stem, title, pd.DataFrame(lines), formats, most=MOST, kind="rarer label"
+    )
 
 
 def _gold(seeds: Mapping[str, Sequence[Figures]]) -> dict[str, int]:

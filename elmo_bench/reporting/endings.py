@@ -158,6 +158,8 @@ def report_folder(ledger: Path) -> Path:
     """
     if ledger == LEDGER:
         return Path("results")
+    if ledger.name in ("", ".."):  # `.` and `..` name no folder
+        ledger = ledger.resolve()
     return ledger.parent / f"{ledger.absolute().name}-report"
 
 
@@ -226,7 +228,7 @@ def _next(
     if row is not None and base is not None:
         minutes = SEEDS * (row.minutes + base.minutes)
         about += f", about {minutes:.0f} minutes on one core"
-    suite = [] if spec.suite == "open" else ["--suite", spec.suite]
+    suite = ["--suite", spec.suite]
     compare = ["compare", encoder, BASELINE, *suite, *_in_ledger(ledger)]
     return [
         (sweep, about),

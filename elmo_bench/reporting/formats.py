@@ -9,7 +9,7 @@ import pandas as pd
 from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
 from elmo_bench.reporting.rows import lines_of
-from elmo_bench.reporting.tables import Format, Line, present
+from elmo_bench.reporting.tables import SEEN_PART, Format, Line, present
 from elmo_bench.spec.variants import PaperFigures
 
 REDUCTION = "error reduction"
@@ -166,7 +166,7 @@ def gain_formats(over: str = BASELINE, *, split: str = "test") -> list[Format]:
         Format(
             "verdict",
             _verdict,
-            {"": "conclusion"},
+            {"": "conclusion", SEEN_PART: "seen"},
             hint="conclusion",
             verdict="verdict",
             note="untested_note",
@@ -241,6 +241,7 @@ def gain_column(
         "low": "family_low",
         "high": "family_high",
         "verdict": "conclusion",
+        SEEN_PART: "seen",
     }
     return Format(
         heading,
@@ -262,7 +263,7 @@ def judged(heading: str, *, prefix: str) -> Format:
     """In a wide table, a test score with the verdict of its gain over the baseline; see
     `with_judgements`.
     """
-    parts = {"verdict": "judgement"}
+    parts = {"verdict": "judgement", SEEN_PART: "seen"}
     return spread(
         heading,
         "test",
@@ -285,6 +286,7 @@ JUDGED = (
     "judged_mark",
     "judged_hint",
     "verdict",
+    "seen",
 )
 
 

@@ -6,7 +6,7 @@ Tables select from these two frames, and `comparisons` tests pairs of systems.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from math import isnan, nan
+from math import inf, isnan, nan
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -60,7 +60,8 @@ def runs_at(found: Iterable[tuple[RunPaths, Record]]) -> pd.DataFrame:
     installed. `left_out` is why no table shows the run, and empty if tables show it.
     `replaced_by` is the hash of a newer run with equal settings that has other contents
     (data, weights, vectors) or versions (task, encoder, protocol), and empty without
-    one; then `current` is true.
+    one: newer by its protocol, else by the task's version, else by its time; then
+    `current` is true.
     """
     specs: dict[str, RunSpec] = {}
     rows = []
@@ -142,10 +143,12 @@ def _name_encoders(frame: pd.DataFrame) -> None:
 
 
 def _mark_replaced(frame: pd.DataFrame) -> None:
-    """Of systems with equal settings the newest is current."""
+    """Of systems with equal settings the newest is current: an older installation may
+    have made the last record.
+    """
     latest: dict[tuple[str, str], str] = {}
-    included = frame[frame.left_out == ""]
-    for run in rows_of(included.sort_values(["created", "hash"])):
+    included = rows_of(frame[frame.left_out == ""])
+    for run in sorted(included, key=_version_and_time):
         latest[run.encoder, run.spec.identity] = run.hash
     replaced_by = []
     for run in rows_of(frame):
@@ -153,6 +156,13 @@ def _mark_replaced(frame: pd.DataFrame) -> None:
         replaced_by.append("" if run.left_out or newer == run.hash else newer)
     frame["replaced_by"] = replaced_by
     frame["current"] = frame.replaced_by == ""
+
+
+def _version_and_time(run: Any) -> tuple[int, float, str, str]:
+    """The key by which runs are sorted, newest last."""
+    version = run.task_version
+    number = version if isinstance(version, int | float) else -inf
+    return run.protocol, number, run.created, run.hash
 
 
 def newest(runs: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ all, and worth against cost.
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from math import nan
 from typing import Any
@@ -134,7 +135,7 @@ def overview(
     systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.DataFrame
 ) -> Table:
     """Encoders by tasks: test scores with their verdicts over the baseline, mean ranks,
-    and speed; then chance.
+    and speed; then, on pages alone, chance.
     """
     suite = systems.suite.iloc[0]
     groups = _groups_by_breadth(systems, list(encoders.name))
@@ -145,13 +146,6 @@ def overview(
         .merge(scores[["name", *scored]], on="name", how="left")
         .astype(object)
     )
-    guessed = groups[groups.chance.notna()]
-    if len(guessed):
-        chances = {
-            f"{group.heading} chance": group.chance for group in rows_of(guessed)
-        }
-        line = pd.DataFrame([{"name": "chance", **chances}], dtype=object)
-        frame = pd.concat([frame, line], ignore_index=True)
     formats = [
         words("encoder", "name"),
         Format("mean rank", _rank, {"mean": "mean", "low": "low", "high": "high"}),
@@ -159,13 +153,18 @@ def overview(
     formats.extend(_judged_or_chance(heading) for heading in groups.heading)
     formats.append(rate(SPEED))
     notes = _ranking_note(systems, groups, encoders)
-    if len(guessed):
-        answers = [
-            f"{group.task_title}: {group.chance_of}" for group in rows_of(guessed)
-        ]
-        notes.append(f"chance: {'; '.join(answers)}.")
     title = f"Encoders by tasks, suite {suite}: test scores"
-    return make_table(f"{suite}-encoders", title, frame, formats, notes=notes)
+    table = make_table(f"{suite}-encoders", title, frame, formats, notes=notes)
+    guessed = groups[groups.chance.notna()]
+    if guessed.empty:
+        return table
+    chances = {f"{group.heading} chance": group.chance for group in rows_of(guessed)}
+    line = pd.DataFrame([{"name": "chance", **chances}], dtype=object)
+    with_chance = pd.concat([frame, line], ignore_index=True)
+    answers = [f"{group.task_title}: {group.chance_of}" for group in rows_of(guessed)]
+    notes.append(f"chance: {'; '.join(answers)}.")
+    page = make_table(table.stem, title, with_chance, formats, notes=notes)
+    return replace(page, in_files=table)
 
 
 def _groups_by_breadth(systems: pd.DataFrame, names: list[str]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from elmo_bench.base.markdown import literal
+from elmo_bench.base.markdown import cell, literal
 from elmo_bench.reporting.comparisons import MARKS
 from elmo_bench.reporting.console import markdown
 from elmo_bench.reporting.costs import cost_formats
@@ -62,7 +62,9 @@ def table_lines(table: Table) -> str:
 
 def to_markdown(table: Table) -> str:
     """The table with aligned columns, without folded rows and notes."""
-    return markdown(table.columns, table.texts(table.shown), words=table.words)
+    body = [[cell(text) for text in line] for line in table.texts(table.shown)]
+    header = [cell(heading) for heading in table.columns]
+    return markdown(header, body, words=table.words)
 
 
 def html_page(

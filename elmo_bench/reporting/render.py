@@ -22,10 +22,16 @@ from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.leaderboard import Leaderboard
 from elmo_bench.reporting.pages import html_page, markdown_page, table_lines
 from elmo_bench.reporting.rows import lines_of, rows_of
-from elmo_bench.reporting.tables import Table, make_table, wide
+from elmo_bench.reporting.tables import SEEN_PART, Table, make_table, wide
 from elmo_bench.spec.experiments import MAIN, Experiment
 
 FOLDERS = ("tables", "figures")
+# One of these is in each page that a report wrote: the first is in those of today.
+OURS = (
+    b"Do not edit: the next report overwrites it",
+    b"Rendered from the records by <code>elmo-bench report",
+    b"The ledger has no finished runs of these suites yet.",
+)
 START, END = (
     "<!-- table: make report writes it -->",
     "<!-- /table -->",
@@ -47,6 +53,10 @@ _LATEX = str.maketrans({
     "<": "$<$", ">": "$>$", "=": "$=$", "λ": r"$\lambda$", "γ": r"$\gamma$",
     "†": r"\dag{}",
     "‡": r"\ddag{}",
+    # After the end of a row these would be its options.
+    "[": "{[}", "]": "{]}", "*": "{*}",
+    # Others in LaTeX's oldest encoding of fonts, but for typewriters.
+    "|": r"\textbar{}", '"': r"\texttt{\char34}",
 })  # fmt: skip
 
 
@@ -56,11 +66,14 @@ def write(
     """Write every file and return its SHA-256 by path. Tables and figures that only the
     earlier page names are removed.
 
-    findings: by suite. Raises UserError if tables/ or figures/ is a link.
+    findings: by suite. Raises UserError if tables/ or figures/ is a link, and for a
+    page that no report wrote.
     """
     _refuse_links(out)
+    _refuse_other_pages(out)
     files: dict[Path, bytes] = {}
-    for table in board.tables:
+    for each in board.tables:
+        table = each.in_files or each
         files[out / "tables" / f"{table.stem}.csv"] = to_csv(table).encode()
         files[out / "tables" / f"{table.stem}.tex"] = to_latex(table).encode()
     for figure in board.figures:
@@ -83,6 +96,20 @@ def _refuse_links(out: Path) -> None:
             raise UserError(
                 f"--out {out}: {out / name} is a symbolic link, which is not followed. "
                 "Remove it, or choose another folder."
+            )
+
+
+def _refuse_other_pages(out: Path) -> None:
+    """Raises UserError for a page that is somebody else's."""
+    for name in ("README.md", "index.html"):
+        path = out / name
+        if not path.is_file():
+            continue
+        content = path.read_bytes()
+        if not any(mark in content for mark in OURS):
+            raise UserError(
+                f"--out {out}: {path} was not written by a report, which would "
+                "overwrite it. Choose another folder."
             )
 
 
@@ -204,11 +231,13 @@ def to_csv(table: Table) -> str:
     for column in table.formats:
         for part in column.parts:
             values = [_exact(column.values(line)[part]) for line in table.lines]
-            if (
-                part
-                or len(column.parts) == 1
-                or any(value is not None for value in values)
-            ):
+            if part == SEEN_PART:
+                is_kept = any(values)
+            elif part or len(column.parts) == 1:
+                is_kept = True
+            else:
+                is_kept = any(value is not None for value in values)
+            if is_kept:
                 columns[f"{column.heading} {part}".strip()] = values
     frame = pd.DataFrame(columns, dtype=object).rename(columns=_exact)
     return frame.to_csv(index=False, lineterminator="\n")
@@ -237,14 +266,23 @@ def to_latex(table: Table) -> str:
 
 def _exact(value: Any) -> Any:
     """Without rounding errors in the last digits; a spreadsheet must not read a text
-    from a record as a formula.
+    from a record as a formula. A label such as -1 is none.
     """
-    if isinstance(value, str):
-        return (
-            f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-        )
-    return float(f"{value:.10g}") if isinstance(value, float) else value
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if not isinstance(value, str) or _is_number(value):
+        return value
+    is_formula = value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if is_formula else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _tex(text: str) -> str:
-    return text.translate(_LATEX)
+    return " ".join(text.split()).translate(_LATEX)

@@ -29,6 +29,8 @@ from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import is_drawn
 
 VERSION = "0.3.0"
+# Figures that are from 0 to 100 in every metric, as those are whose names end in f1.
+PERCENTAGES = {"accuracy", "precision", "recall", "exact_match", "perfect_props"}
 COLUMNS = [
     *(
         "suite",
@@ -158,7 +160,8 @@ def write_logs(runs: pd.DataFrame, systems: pd.DataFrame, path: Path) -> None:
 def log_of(run: Any) -> dict[str, Any]:
     """The evaluation log of a run, a row of the frame of runs.
 
-    It has every percentage on test as a result. Times are seconds since 1970, as text.
+    It has the main figure on test as a result, and others that are percentages.
+    Times are seconds since 1970, as text.
     """
     spec, packages = run.spec, run.environment.packages
     # fractions, too
@@ -174,11 +177,7 @@ def log_of(run: Any) -> dict[str, Any]:
     dev, test = (run.scores.of(split).overall for split in ("dev", "test"))
     unchecked = {} if run.checked else {"scores": UNCHECKED}
     counts = {"train": run.train, "dev": run.dev_items, "test": run.test_items}
-    percentages = [
-        name
-        for name, score in test.items()
-        if isinstance(score, float) and 0 <= score <= 100
-    ]
+    percentages = [name for name in test if name in PERCENTAGES or name.endswith("f1")]
     return {
         "schema_version": VERSION,
         "evaluation_id": identity,

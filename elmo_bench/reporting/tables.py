@@ -38,6 +38,9 @@ from elmo_bench.reporting.rows import lines_of
 from elmo_bench.spec.experiments import Experiment
 
 EXPLORATORY = "Exploratory: its verdicts suggest what to test, and are no test of it."
+# The part of a column that says of which gains an encoder has seen the task; files
+# have it only where one has.
+SEEN_PART = "seen"
 Line = Mapping[str, Any]  # a row of a table's frame, by column
 
 
@@ -88,6 +91,9 @@ class Table:
     # Rows that a page shows at once; it shows the others on request, and files have
     # them all.
     most: int | None = None
+    kind: str = "more run"  # what one of the others is
+    # What the files have in its place, if a page has rows that programs would misread.
+    in_files: "Table | None" = None
 
     @property
     def columns(self) -> list[str]:
@@ -148,6 +154,7 @@ def make_table(
     *,
     notes: Sequence[str] = (),
     most: int | None = None,
+    kind: str = "more run",
 ) -> Table:
     """A table without its empty columns. A column `scores` says which rows are not
     checked.
@@ -164,7 +171,7 @@ def make_table(
         formats.append(
             Format("scores", _scores_checked, {"": "scores_checked"}, link="")
         )
-    table = Table(stem, title, frame, formats, most=most)
+    table = Table(stem, title, frame, formats, most=most, kind=kind)
     texts = table.texts()
     is_filled = [any(cells) for cells in zip(*texts, strict=True)]
     filled = list(compress(formats, is_filled))
@@ -223,12 +230,17 @@ def with_gains(systems: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame
     where there is none.
 
     Adds `untested_note`, a sentence, and `our_count` and `their_count`, the numbers of
-    seeds where they differ.
+    seeds where they differ, or where a test left out some of a system's `n`.
     """
     counts = comparisons[["n_ours", "n_theirs"]].astype(
         "Int64"
     )  # whole numbers, also where some are missing
     differ = counts.n_ours != counts.n_theirs
+    if "n" in systems:
+        own = systems.set_index("hash").n
+        for arm in ("ours", "theirs"):
+            count = counts[f"n_{arm}"]
+            differ |= count != comparisons[arm].map(own).fillna(count)
     notes = [f"Not tested: {why}." if why else "" for why in comparisons.untested]
     table = comparisons.assign(
         n_ours=counts.n_ours,

@@ -149,7 +149,8 @@ class Floor(Protocol):
 class Metric(Counting, Protocol):
     """The official figures, each said once.
 
-    They are `counts`, and `figures` of their sums (`base/metric.py`). It may also have
+    They are `counts`, and `figures` of their sums (`base/metric.py`); `main` names the
+    figure that selects the epoch, which is from 0 to 100. It may also have
     `table(scores)`, the scores as text; `per_item(counts)`, counts that follow from the
     others item by item and are not stored, such as the F1 of a question; and
     `units(sums)`, how many decisions or gold units sums are of, if these are not the

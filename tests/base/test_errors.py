@@ -5,7 +5,7 @@ import time
 import pytest
 from omegaconf import OmegaConf
 
-from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.errors import UserError, plain, redacted
 from elmo_bench.base.markdown import literal
 from elmo_bench.base.notes import note
 from elmo_bench.cli import run
@@ -59,6 +59,19 @@ def test_nothing_prints_or_stores_them(capsys, monkeypatch):
     for text in (*texts, said.out, said.err):
         assert "x-weights.hdf5" in text.replace("\n", "")
         assert not [secret for secret in ("pa@ss", "me:", "token", "abc", "?") if secret in text]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("می\u200cخواهم", "می\u200cخواهم"), ("क्\u200dष", "क्\u200dष"),
+        ("👩\u200d👧", "👩\u200d👧"), ("👍🏽\u200d❤\ufe0f\u200d👍", "👍🏽\u200d❤\ufe0f\u200d👍"),
+        ("\u200ca", r"\u200ca"), ("a\u200d", r"a\u200d"), ("a\u200d\u200db", r"a\u200d\u200db"),
+        ("1\u200d2", r"1\u200d2"), ("a\u202eb", r"a\u202eb"),
+    ],
+)  # fmt: skip
+def test_what_parts_or_joins_letters_stays_and_nothing_else_that_is_invisible(text, shown):
+    assert plain(text) == shown
 
 
 LONG = 100_000

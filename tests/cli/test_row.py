@@ -98,7 +98,7 @@ def test_what_the_ledger_has_records_of_can_be_tested(published, tmp_path):
         for stored in (record("elmo", seed, 60.0), record("glove", seed, 40.0, "other data")):
             write_record(RunPaths.of(tmp_path, stored), stored, OUTCOMES)
     _, tests = standing([ended(record("none", 0, 45.0))], tmp_path)
-    command = f"elmo-bench compare none elmo --ledger {tmp_path}"
+    command = f"elmo-bench compare none elmo --suite open --ledger {tmp_path}"
     assert tests == (
         f"differences to elmo can be tested (records in {tmp_path}): {command}; "
         "of glove there are numbers only, and no test.\n"

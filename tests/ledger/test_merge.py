@@ -201,7 +201,9 @@ def test_the_ledgers_of_a_class_are_merged_at_once(tmp_path, capsys, refused, st
     [row] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ner")]
     assert f"| {students} and {students} " in row and "ahead" in row
     (tmp_path / "empty").mkdir()
-    assert "empty: no run in it" in refused("merge", ledgers[0], tmp_path / "empty", "--into", ours)
+    others = tmp_path / "others"
+    assert "empty: no run in it" in refused("merge", ledgers[0], tmp_path / "empty", "--into", others)
+    assert not others.exists()
 
 
 def test_records_of_older_versions_get_what_they_change_and_keep_their_hash(tmp_path, capsys):

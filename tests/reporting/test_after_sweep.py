@@ -21,9 +21,11 @@ def commands(records, ledger=LEDGER):
 
 def test_a_sweep_on_a_suite_is_followed_by_its_comparison_and_the_page(tmp_path):
     records = [add(tmp_path, "ner", encoder, seed) for encoder in ("glove", "elmo") for seed in (0, 1)]
-    assert commands(records) == ["compare elmo glove", "report"]
+    assert commands(records) == ["compare elmo glove --suite open", "report"]
     ledger = Path("mine/runs")
-    assert commands(records, ledger) == ["compare elmo glove --ledger mine/runs", "report --ledger mine/runs"]
+    assert commands(records, ledger) == [
+        "compare elmo glove --suite open --ledger mine/runs", "report --ledger mine/runs"
+    ]  # fmt: skip
     assert commands(records[:2]) == ["report"]
     assert commands([add(tmp_path, "ner", "elmo", 0, mix="last"), *records]) == ["report"]
 

@@ -5,6 +5,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from elmo_bench.cli import report
+from elmo_bench.reporting import all_runs
+from elmo_bench.reporting.pages import FOLDER
+from tests.reporting.ledgers import add, fill
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 180_000  # milliseconds; the machine may have much else to do
 MISSING = "no Chromium: `apt-get install chromium`, or one of " + ", ".join(NAMES) + " on the PATH"
@@ -45,6 +50,24 @@ def opened(browser, folder):
 def page(browser, site):
     """Of a ledger with all experiments."""
     with opened(browser, site) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def folded_site(tmp_path_factory):
+    """Of a page that shows one run of a table, and two on request."""
+    folder = tmp_path_factory.mktemp("folded_site")
+    fill(folder / "runs", "ner", "glove elmo")
+    add(folder / "runs", "ner", "elmo", 0, penalty=1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(all_runs, "BEST", 1)
+        assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def folded_page(browser, folded_site):
+    with opened(browser, folded_site) as page:
         yield page
 
 
@@ -139,3 +162,60 @@ def test_a_number_leads_to_its_run_and_that_to_the_record(page, site):
     link = card.locator("td a").first
     assert link.is_visible()
     assert (site / link.get_attribute("href")).is_file()
+
+
+@pytest.mark.slow
+def test_the_filter_searches_the_rows_that_are_folded(folded_page):
+    rows = folded_page.locator("#open-ner-runs tbody tr")
+    assert (rows.count(), folded_page.locator("#details .table .more").count()) == (1, 1)
+    folded_page.locator("#words").fill("mix.penalty")
+    assert rows.count() == 3 and folded_page.locator("#details .table .more").count() == 0
+    assert folded_page.locator("#open-ner-runs tbody tr:visible th").all_inner_texts() == ["elmo, mix.penalty=1"]
+    assert folded_page.locator("#count").inner_text().endswith(" rows")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["", "#two", "#two?task=snli"])
+def test_opening_the_page_leaves_its_address(browser, tmp_path, part):
+    """Of a short page, since the browser toggles what is open in the source after a short script."""
+    sections = '<details class="section" id="one" open></details><details class="section" id="two"></details>'
+    script = (FOLDER / "script.js").read_text(encoding="utf-8")
+    (tmp_path / "index.html").write_text(f"<!doctype html>{sections}<script>{script}</script>", encoding="utf-8")
+    page = browser.new_page()
+    address = (tmp_path / "index.html").as_uri() + part
+    page.goto(address)
+    page.evaluate("new Promise(resolve => setTimeout(resolve, 100))")
+    assert page.url == address
+    page.evaluate("document.getElementById('one').open = false")
+    page.evaluate("new Promise(resolve => setTimeout(resolve, 100))")
+    page.evaluate("document.getElementById('one').open = true")
+    page.wait_for_url("**#one*")
+    page.close()
+
+
+@pytest.mark.slow
+def test_a_print_says_what_it_leaves_out(folded_page):
+    page = folded_page
+    page.evaluate("document.querySelectorAll('#details details').forEach(each => { each.open = false; })")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    line = page.locator("#details .table .more").first
+    assert line.inner_text() == "2 more runs: see the CSV file."
+    assert not line.locator("button").is_visible() and not page.locator("#filter").is_visible()
+    page.locator("#words").evaluate("each => { each.value = 'elmo'; each.form.dispatchEvent(new Event('input')); }")
+    assert page.locator("#words").is_visible() and " of " in page.locator("#count").inner_text()
+
+
+@pytest.mark.slow
+def test_without_a_script_nothing_is_shown_that_needs_it(browser, folded_site):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto((folded_site / "index.html").as_uri())
+        assert page.locator("noscript").inner_text().endswith("The CSV file below a table has all of its rows.")
+        assert not page.locator("#filter").is_visible()
+        assert page.locator("thead button:enabled").count() == 0
+        for section in page.locator("#details details.section").all():
+            if section.get_attribute("open") is None:
+                section.locator(":scope > summary").click()
+        line = page.locator("#details .table .more").first
+        assert line.inner_text().endswith(": see the CSV file.") and not line.locator("button").is_visible()

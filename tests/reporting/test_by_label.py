@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from elmo_bench.reporting.by_label import MOST, by_label
+from elmo_bench.reporting.names import counted
 
 
 def scores(**figures):
@@ -35,8 +36,9 @@ def test_a_line_for_each_label_has_means_over_seeds_the_most_frequent_first():
 def test_spans_have_f1_and_few_labels_are_shown():
     types = {f"L{number:02}": label(1.0, 100 - number, f1=2.0) for number in range(MOST + 3)}
     found = table(("elmo", scores(**types)), ("glove", scores(**types)))
-    assert found.title == "F1 of each label on test, mean over seeds; 3 rarer labels left out"
-    assert len(found.texts()) == MOST
+    assert found.title == "F1 of each label on test, mean over seeds"
+    assert (len(found.shown), len(found.lines)) == (MOST, MOST + 3)
+    assert counted(found.folded, found.kind) == "3 rarer labels"
     assert found.texts()[0] == ["L00", "100", "2.0", "2.0"]
 
 

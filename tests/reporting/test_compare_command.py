@@ -302,9 +302,16 @@ def test_runs_are_compared_with_the_published_ones(tmp_path, capsys, monkeypatch
     assert "ner elmo, seed 0: not reproduced: 5.80 from the published mean" in said
     publish(monkeypatch, records[0], sd=None)
     code, said, _ = compare(tmp_path, capsys, "--published")
-    assert code == 0 and cells(said, "ner")[-1] == "" and "seed 0: not comparable" in said
-    _, _, error = compare(tmp_path, capsys, "--published", "elmo")
-    assert "Name no encoder." in error
+    assert code == 1 and cells(said, "ner")[-1] == "" and "seed 0: not comparable" in said
+    for more in (["elmo"], ["--size", "cpu"]):
+        _, _, error = compare(tmp_path, capsys, "--published", *more)
+        assert "Name no encoder and no --size." in error
+    publish(monkeypatch, *records)
+    assert compare(tmp_path, capsys, "--published")[0] == 0
+    damaged = tmp_path / "open" / "ner" / "glove" / "0123456789ab"
+    damaged.mkdir()
+    (damaged / "seed0.json").write_text("{")
+    assert compare(tmp_path, capsys, "--published")[0] == 1
     publish(monkeypatch)
     code, _, error = compare(tmp_path, capsys, "--published")
     assert code == 2 and "no run in it is a published one" in error

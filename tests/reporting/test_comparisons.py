@@ -26,7 +26,7 @@ from tests.reporting.frames import (
     tables_in,
     texts,
 )
-from tests.reporting.ledgers import fill, right_on, stuck
+from tests.reporting.ledgers import add, fill, right_on, stuck
 
 
 def by_pair(comparisons):
@@ -113,6 +113,15 @@ def test_where_arms_have_other_numbers_of_seeds_the_tables_say_how_many(tmp_path
             right_on(tmp_path, encoder, [seed], seed=seed)
     shown = {line["encoder"]: line["n of the two"] for line in texts(tables_in(tmp_path, "table1")[1])}
     assert shown == {"elmo_word": "", "elmo": "", "none": "2 and 4"}
+
+
+def test_all_runs_on_a_fraction_say_which_gains_come_from_fewer_seeds(tmp_path):
+    for encoder, seeds in (("glove", (0, 1, 2)), ("elmo", (1, 2, 3)), ("elmo_word", (0, 1, 2)), ("none", (0, 1))):
+        for seed in seeds:
+            add(tmp_path, "ner", encoder, seed, train_fraction=0.1)
+    [table] = sections_of(board_of(tmp_path))["runs"].tables
+    shown = {line["run"]: line["n of the two"] for line in texts(table)}
+    assert shown == {"glove": "", "elmo": "2 and 2", "elmo_word": "", "none": "2 and 2"}
 
 
 @pytest.mark.parametrize("part", [{"train_fraction": 0.1}, {"max_train": 900}])

@@ -7,7 +7,7 @@ import pytest
 
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.console import overviews
-from elmo_bench.reporting.endings import ending, outcome
+from elmo_bench.reporting.endings import ending, outcome, report_folder
 from elmo_bench.reporting.published import Published
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
@@ -141,7 +141,7 @@ def test_a_head_that_learned_nothing_is_said_to(publish, tmp_path):
          ["sweep task=tagging data.file=some/where/visits data.tags=entities suite.name=x encoder=glove,elmo seed=",
           "compare elmo glove --suite x"]),
         ("encoder=elmo size=paper ledger=demo/runs", Path("demo/runs"),
-         ["sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo", "compare elmo glove --ledger demo/runs"]),
+         ["sweep task=ner size=paper ledger=demo/runs encoder=glove,elmo", "compare elmo glove --suite open --ledger"]),
         ("encoder=elmo place=both", Path("demo/runs"),
          ["elmo-bench report --ledger demo/runs "]),
     ],
@@ -152,6 +152,14 @@ def test_the_next_commands_are_about_the_same_data_ledger_and_size(publish, opti
     text = "\n".join(ending(made, *([ledger] if ledger else []), options=options.split()))
     assert all(each in text for each in said)
     assert "suite" not in options or "published" not in text  # of another suite
+
+
+def test_no_report_is_written_into_its_ledger(tmp_path, monkeypatch):
+    (tmp_path / "runs" / "open").mkdir(parents=True)
+    beside = tmp_path / "runs-report"
+    for folder, ledger in (("runs", "."), ("runs/open", ".."), ("", "runs"), ("", tmp_path / "runs")):
+        monkeypatch.chdir(tmp_path / folder)
+        assert report_folder(Path(ledger)).absolute() == beside
 
 
 def test_the_next_commands_have_the_included_folders(publish, tmp_path, forgotten):

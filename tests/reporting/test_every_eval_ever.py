@@ -10,6 +10,8 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
+from elmo_bench.reporting.frame import runs
+from elmo_bench.reporting.results import log_of
 from elmo_bench.reporting.samples import item_scores
 from elmo_bench.spec.names import metric_of
 from tests.ledger.records import changed, put
@@ -74,6 +76,15 @@ def test_every_run_is_a_line_in_the_schema(tmp_path):
     assert [log["model_info"]["id"] for log in logs] == [
         "elmo-bench/elmo", "elmo-bench/elmo_data.least_steps=100_data.train_fraction=0.1", "elmo-bench/mybert_mix=last"
     ]  # fmt: skip
+
+
+def test_a_figure_that_is_no_percentage_is_no_result(tmp_path):
+    overall = {"bleu": 31.0, "recall": 50.0, "mean_f1": 40.0, "loss": 0.7, "words": 12.5}
+    scores = {f"scores/{split}/overall": overall for split in ("dev", "test")}
+    record = changed(add(tmp_path, "ner", "glove", 0), {"metric": "bleu", **scores})
+    [run] = runs(tmp_path, [record]).itertuples()
+    names = [result["metric_config"]["metric_name"] for result in log_of(run)["evaluation_results"]]
+    assert names == ["bleu", "recall", "mean_f1"]
 
 
 # Of a sample: what `instance_level_eval.schema.json` requires, and the types.

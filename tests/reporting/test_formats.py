@@ -2,12 +2,14 @@
 
 import csv
 import io
+from html import escape
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 from elmo_bench.reporting.formats import interval, number, p_value, short_gain, spread, words
-from elmo_bench.reporting.pages import to_markdown
+from elmo_bench.reporting.pages import table_lines, to_markdown
 from elmo_bench.reporting.render import to_csv, to_latex
 from elmo_bench.reporting.tables import make_table
 
@@ -60,8 +62,30 @@ def test_latex_is_booktabs_and_escaped(table):
     assert text.index(r"\end{tabular}") < text.index("A note.") < text.index(r"\end{table}")
 
 
+def test_labels_are_no_options_of_latex_and_no_other_characters():
+    frame = pd.DataFrame({"label": ["[PAD]", "*", "a|b", 'say "x"', "first\n\nsecond\trest"], "f": 1.0})
+    rows = to_latex(make_table("stem", "A title", frame, [words("label", "label"), number("f", "f")])).splitlines()
+    assert [row.partition(" &")[0] for row in rows if row.endswith(r"& 1.00 \\")] == [
+        "{[}PAD{]}", "{*}", r"a\textbar{}b", r"say \texttt{\char34}x\texttt{\char34}", "first second rest"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("label", ["*x*", "__x__", "_", "a_b", "`x`", "~x~", "&amp;", "&#42;", "R&D", r"\*x*", "<b>"])
+def test_labels_are_shown_unchanged_in_markdown(label):
+    frame = pd.DataFrame({"label": [label], "f": 1.0})
+    table = make_table("stem", "A title", frame, [words("label", "label"), number("f", "f")])
+    page = MarkdownIt("js-default").render(table_lines(table))
+    assert f"<td>{escape(label)}</td>" in page
+
+
+def test_numbers_that_are_labels_are_numbers_in_csv():
+    frame = pd.DataFrame({"label": ["-1", "+1", "-1+2"], "f": 1.0})
+    text = to_csv(make_table("stem", "A title", frame, [words("label", "label"), number("f", "f")]))
+    assert text == "label,f\n-1,1.0\n+1,1.0\n'-1+2,1.0\n"
+
+
 def test_names_from_records_are_neither_formulas_nor_headings():
-    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "a\n# heading"]
+    names = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "a\n# heading"]
     frame = pd.DataFrame({"place": names, "f": -1.5})
     table = make_table("stem", "A title", frame, [words("place", "place"), number("=f", "f")])
     head, *rows = csv.reader(io.StringIO(to_csv(table)))

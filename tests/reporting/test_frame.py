@@ -59,6 +59,15 @@ def test_the_newest_contents_are_current(tmp_path):
     assert why == f"(seeds 0, 1) by {new.hash}; changed: weights"
 
 
+@pytest.mark.parametrize("older", [{"settings": {"protocol": 1}}, {"version": 0}])
+def test_a_later_record_of_an_older_installation_replaces_nothing(tmp_path, older):
+    new = add(tmp_path, "ner", "elmo", 0, created="2026-01-01T00:00:00+00:00")
+    old = add(tmp_path, "ner", "elmo", 0, created="2026-01-02T00:00:00+00:00", **older)
+    frame = runs_in(tmp_path)
+    assert list(shown(frame).attempt) == [new.attempt]
+    assert dict(zip(frame.hash, frame.replaced_by, strict=True)) == {new.hash: "", old.hash: new.hash}
+
+
 @pytest.mark.parametrize(
     ("options", "label", "changed"),
     [

@@ -6,6 +6,7 @@ import pytest
 
 from elmo_bench.reporting.frame import runs, systems
 from elmo_bench.reporting.overview import about, card, chance_of, licence
+from elmo_bench.reporting.render import to_csv, to_latex
 from elmo_bench.spec.config import choices, config_file
 from tests.reporting.frames import board_of, sections_of, texts
 from tests.reporting.ledgers import default, fill, spec_of, stuck
@@ -42,6 +43,16 @@ def test_every_encoder_that_ships_says_what_it_is_and_has_a_card_that_exists(nam
     assert len(about(spec)) > 10 and about(spec)[1:-1] in text and "elmo-bench run" not in about(spec)
     without = ("none", "random", "random_only", "minilm", "mpnet", "elmo_bert_mini", "tfidf", "features")
     assert Path(card(spec)).is_file() if name not in without else card(spec) == ""
+
+
+def test_chance_is_on_pages_alone(tmp_path):
+    fill(tmp_path, "ner snli", "glove elmo", seeds=2)
+    [page] = sections_of(board_of(tmp_path))["encoders"].tables
+    names = [line["encoder"] for line in texts(page)]
+    assert names[-1] == "chance" and page.notes[-1].startswith("chance: ")
+    files = page.in_files
+    assert [line["encoder"] for line in texts(files)] == names[:-1]
+    assert "chance" not in to_csv(files) + to_latex(files)
 
 
 def test_chance_is_the_most_frequent_gold_label_or_no_answer(tmp_path, make_record):

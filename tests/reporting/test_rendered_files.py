@@ -4,6 +4,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
+from elmo_bench.reporting.render import OURS
 from tests.reporting.ledgers import add
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -14,7 +15,7 @@ def written(tmp_path, *names):
     out = tmp_path / "out"
     out.mkdir(exist_ok=True)
     links = [b'<a href="%s">CSV</a>' % name for name in names]
-    (out / "index.html").write_bytes(b"".join(links))
+    (out / "index.html").write_bytes(b"".join([OURS[0], *links]))
     add(tmp_path / "runs", "ner", "glove", 0)
     return report.main(["--ledger", str(tmp_path / "runs"), "--out", str(out)])
 
@@ -29,6 +30,32 @@ def test_no_file_behind_a_linked_folder_is_removed(tmp_path, name):
     with pytest.raises(UserError, match=f"out/{name} is a symbolic link, which is not followed"):
         written(tmp_path, b"%s/mine.csv" % name.encode())
     assert [path.name for path in victim.iterdir()] == ["mine.csv"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "index.html"])
+def test_a_page_that_no_report_wrote_stays(tmp_path, name):
+    ledger, out = tmp_path / "runs", tmp_path / "out"
+    add(ledger, "ner", "glove", 0)
+    command = ["--ledger", str(ledger), "--out", str(out)]
+    assert report.main(command) == 0
+    add(ledger, "ner", "elmo", 0)
+    assert report.main(command) == 0  # over its own pages
+    add(ledger, "ner", "elmo", 1)
+    (out / name).write_text("My project")
+    with pytest.raises(UserError, match=rf"--out .*: .*{name} was not written by a report, which would overwrite it"):
+        report.main(command)
+    assert (out / name).read_text() == "My project"
+
+
+def test_pages_of_an_empty_ledger_and_of_earlier_versions_are_overwritten(tmp_path):
+    ledger, out = tmp_path / "runs", tmp_path / "out"
+    ledger.mkdir()
+    command = ["--ledger", str(ledger), "--out", str(out)]
+    assert report.main(command) == 0
+    assert all(OURS[0] in (out / name).read_bytes() for name in ("README.md", "index.html"))
+    (out / "index.html").write_bytes(OURS[1])
+    (out / "README.md").write_bytes(OURS[2])
+    assert report.main(command) == 0
 
 
 def test_only_regular_files_with_the_name_of_a_table_or_a_figure_are_removed(tmp_path):

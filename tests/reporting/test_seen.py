@@ -1,5 +1,7 @@
 """Encoders whose own training had examples of a task are marked on it."""
 
+import csv
+
 import pytest
 
 from elmo_bench.__main__ import main
@@ -49,6 +51,15 @@ def test_a_page_has_the_mark_its_meaning_and_the_data(ledger, tmp_path):
         assert TRAINED_ON_THE_TASK.replace("'", "&#39;") in said or TRAINED_ON_THE_TASK in said
         assert "examples of" in said and "(277,230 tuples of SNLI and MultiNLI)" in said
     assert "trained on examples of the task" in (tmp_path / "figures/open-gains.svg").read_text(encoding="utf-8")
+    tables = {
+        path.stem: list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        for path in tmp_path.glob("tables/*.csv")
+    }
+    [minilm] = [line for line in tables["open-encoders"] if line["encoder"] == "minilm"]
+    assert (minilm["Inference (snli) seen"], "Named entities (ner) seen" in minilm) == ("‡", False)
+    assert {line["minilm − glove seen"] for line in tables["open-others"]} == {"", "‡"}
+    assert {line["verdict seen"] for line in tables["open-snli-runs"] if line["run"] == "minilm"} == {"‡"}
+    assert not any(name.endswith("seen") for line in tables["open-ner-runs"] for name in line)
     assert r"\ddag{}" in (tmp_path / "tables/open-others.tex").read_text(encoding="utf-8")
 
 

@@ -37,6 +37,15 @@ def test_more_steps_are_no_more_reads(optimiser, tmp_path):
     assert reads(3, optimiser, tmp_path) == reads(90, optimiser, tmp_path) > 0
 
 
+@pytest.mark.parametrize("score", [-0.1, 100.5, float("nan")])
+def test_a_main_figure_that_no_record_can_have_ends_the_training_after_an_epoch(score):
+    module = head_training(None, [score, 1.0])
+    said = rf"Metric.figures: 'f1', the main figure, is {score}. Give a number from 0 to 100"
+    with pytest.raises(UserError, match=said):
+        fit(module, batches(1), batches(1), callbacks=[], epochs=2)
+    assert module.current_epoch == 0
+
+
 @pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "4.6e+31"])
 def test_one_loss_that_is_no_use_ends_the_training_before_the_epoch_is_scored(bad):
     module = head_training(None)

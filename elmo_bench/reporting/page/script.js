@@ -13,7 +13,9 @@
     return up ? order : -order;
   };
 
+  document.documentElement.classList.add("script"); // the page shows what needs it
   for (const button of document.querySelectorAll("thead button")) {
+    button.disabled = false;
     button.addEventListener("click", () => {
       const head = button.parentElement;
       head.closest(".table")?.querySelector(".more button")?.click(); // all rows are sorted, not those on show
@@ -42,6 +44,31 @@
   };
 
   let refresh = () => {};
+  // Folded parts are comments until they are asked for, so that a page of thousands of runs opens at once. Nothing in
+  // them ends a comment, since the page escapes every >.
+  const comments = (root, within = () => true) => {
+    const found = [];
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_COMMENT);
+    while (walker.nextNode()) if (within(walker.currentNode.parentElement)) found.push(walker.currentNode);
+    return found;
+  };
+  const unfold = (parts) => {
+    for (const part of parts) {
+      const template = document.createElement("template");
+      template.innerHTML = part.data;
+      part.replaceWith(template.content);
+    }
+    if (parts.length) refresh();
+  };
+  const unfoldBefore = (lines) => {
+    const parts = lines.flatMap((line) => comments(line.parentElement, (parent) => parent.tagName !== "DETAILS"));
+    for (const line of lines) line.remove();
+    unfold(parts);
+  };
+  for (const line of document.querySelectorAll(".more")) {
+    line.querySelector("button").addEventListener("click", () => unfoldBefore([line]));
+  }
+
   const form = document.getElementById("filter");
   if (form) {
     const [words, task, count] = ["words", "task", "count"].map((id) => document.getElementById(id));
@@ -61,6 +88,12 @@
     const filter = () => {
       const wanted = words.value.toLowerCase().replaceAll("−", "-").split(/\s+/).filter(Boolean);
       const active = wanted.length > 0 || task.value !== "";
+      form.classList.toggle("active", active);
+      const lines = [...details.querySelectorAll(".table .more")];
+      if (active && lines.length > 0) {
+        unfoldBefore(lines); // all rows are searched, not those on show; this filters, too
+        return;
+      }
       let shown = 0;
       for (const { row, text } of rows) {
         row.hidden = Boolean(task.value && row.dataset.task && row.dataset.task !== task.value)
@@ -105,35 +138,15 @@
     addEventListener("hashchange", () => (location.hash.includes("?") ? follow() : keep())); // links have no filter
   }
 
-  // Folded parts are comments until they are asked for, so that a page of thousands of runs opens at once. Nothing in
-  // them ends a comment, since the page escapes every >.
-  const comments = (root, within = () => true) => {
-    const found = [];
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_COMMENT);
-    while (walker.nextNode()) if (within(walker.currentNode.parentElement)) found.push(walker.currentNode);
-    return found;
-  };
-  const unfold = (parts) => {
-    for (const part of parts) {
-      const template = document.createElement("template");
-      template.innerHTML = part.data;
-      part.replaceWith(template.content);
-    }
-    if (parts.length) refresh();
-  };
-  for (const more of document.querySelectorAll(".more")) {
-    more.querySelector("button").addEventListener("click", () => {
-      const parts = comments(more.parentElement, (parent) => parent.tagName !== "DETAILS");
-      more.remove();
-      unfold(parts);
-    });
-  }
   // A toggle does not bubble, but is seen on its way down; so runs that are unfolded later are opened too.
+  const unfoldIn = (part) => unfold([...part.childNodes].filter((node) => node.nodeType === Node.COMMENT_NODE));
+  const opened = new Set(document.querySelectorAll("details[open]")); // in the source: a first toggle is nobody's wish
   document.addEventListener("toggle", ({ target }) => {
+    const isFirst = opened.delete(target);
     if (!target.open) return;
-    unfold([...target.childNodes].filter((node) => node.nodeType === Node.COMMENT_NODE));
+    unfoldIn(target);
     const now = document.getElementById(address()[0]);
-    if (!printing && target.classList.contains("section") && !target.contains(now)) write(target.id, address()[1]);
+    if (!printing && !isFirst && target.classList.contains("section") && !target.contains(now)) write(target.id, address()[1]);
   }, true);
 
   let printing = false;
@@ -141,7 +154,10 @@
   addEventListener("beforeprint", () => {
     printing = true;
     closed = [...document.querySelectorAll("details.section:not([open], #records)")];
-    for (const each of closed) each.open = true;
+    for (const each of closed) {
+      each.open = true;
+      unfoldIn(each); // its toggle may come after the print
+    }
   });
   addEventListener("afterprint", () => {
     for (const each of closed) each.open = false;
