@@ -136,9 +136,6 @@ def how_soon_elmo_helps(tables: Tables) -> dict[str, str]:
         "squad_first": points(squad, "epoch 1"),
         "squad_word": points(words.loc["squad"], "epoch 1"),
         "squad_last": points(squad, "end"),
-        "ner_epoch": str(ner.most_epoch),
-        "ner_most": points(ner, "most"),
-        "ner_word": points(words.loc["ner"], epoch),
     }
 
 
