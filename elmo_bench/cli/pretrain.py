@@ -3,10 +3,16 @@
 Options are in elmo_bench/pretraining/conf/pretrain.yaml.
 """
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from omegaconf import DictConfig
+
+from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import locked
 from elmo_bench.cli.evaluate import TEXT
+from elmo_bench.elmo.pretrained import NAMES
 from elmo_bench.pretraining import CONF
 from elmo_bench.reporting.endings import next_lines
 from elmo_bench.spec.config import compose
@@ -28,13 +34,33 @@ def main(arguments: list[str], command: str = "pretrain") -> int:
     """Train with elmo_bench/pretraining/conf/<command>.yaml and key=value options."""
     config = compose(command, arguments, folder=CONF)
 
-    # Imported here, so that wrong options do not wait for torch.
-    from elmo_bench.pretraining import trainer
+    with alone(config):
+        # Imported here, so that wrong options do not wait for torch.
+        from elmo_bench.pretraining import trainer
 
-    with trainer.alone(config):
         trained = getattr(trainer, command)(config)
         finish(*trained, command=command, arguments=arguments)
     return 0
+
+
+def alone(config: DictConfig) -> AbstractContextManager[None]:
+    """For `with`: a block in which no other process trains into the folder `out`.
+
+    Raises UserError if one does, and for a name of published weights.
+    """
+    out = Path(str(config.out)).resolve()
+    if not out.name:
+        raise UserError(f"out={config.out}: give a folder below it.")
+    if out.name in NAMES:
+        raise UserError(
+            f"out={config.out}: commands would take it for the published weights of "
+            "this name. Give another name."
+        )
+    held = UserError(
+        f"out={config.out}: another process trains there now. Wait for its end, or "
+        "give another out=."
+    )
+    return locked(out.with_name(f".{out.name}.lock"), "", held=held)
 
 
 def finish(

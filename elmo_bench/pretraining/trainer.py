@@ -10,7 +10,6 @@ first, trained with the encoder frozen.
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from safetensors.torch import save
 
 from elmo_bench.base.downloads import changed
 from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import atomic_write, locked
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.int8 import quantised
 from elmo_bench.base.machine import choose_threads, processor
 from elmo_bench.base.progress import console
@@ -81,26 +80,6 @@ PERPLEXITY = (
     "{average_without_unknown:.2f} without `<UNK>`, which is {unknown_percent:.2f} % "
     "of {targets:,} targets"
 )
-
-
-def alone(config: DictConfig) -> AbstractContextManager[None]:
-    """For `with`: a block in which no other process trains into the folder `out`.
-
-    Raises UserError if one does, and for a name of published weights.
-    """
-    out = Path(str(config.out)).resolve()
-    if not out.name:
-        raise UserError(f"out={config.out}: give a folder below it.")
-    if out.name in NAMES:
-        raise UserError(
-            f"out={config.out}: commands would take it for the published weights of "
-            "this name. Give another name."
-        )
-    held = UserError(
-        f"out={config.out}: another process trains there now. Wait for its end, or "
-        "give another out=."
-    )
-    return locked(out.with_name(f".{out.name}.lock"), "", held=held)
 
 
 def pretrain(config: DictConfig) -> tuple[Training, Encoded | None]:

@@ -12,12 +12,11 @@ from huggingface_hub import ModelCard
 from omegaconf import OmegaConf
 
 from elmo_bench.__main__ import main
-from elmo_bench.cli.pretrain import OTHER_SHAPE, has_shape_of_mini
+from elmo_bench.cli.pretrain import OTHER_SHAPE, alone, has_shape_of_mini
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import load_bilm
 from elmo_bench.pretraining import CONF
-from elmo_bench.pretraining.trainer import alone
 from elmo_bench.spec.config import compose
 from tests.pretraining.corpora import made_up, overrides, write
 from tests.runs import GOLDEN

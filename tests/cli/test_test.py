@@ -93,14 +93,13 @@ BROKEN = [  # module, what is replaced, by what, and what the line says
 ]  # fmt: skip
 MORE = [  # of the same kinds
     ("network", "self.net =", "self.more = [torch.nn.Linear(2, 4)]; self.net =", "its network is in training mode."),
-    ("length.yaml", "version: 1", "version: 1, pooling: mean+max", "encoder.contextual.pooling='mean+max': no trained"),
     ("network", ".eval()", "", "its network is in training mode. Call .eval() in load."),
     ("data", "def vocabulary", "def words", "class Data in its data.py has no vocabulary"),
     ("head", "class Head", "class Heads", "no class Head in its head.py"),
     ("metric", "class Metric", "class Metrics", "no class Metric in its metric.py"),
     ("data", "each.gold for each in train", "len(each.gold) for each in train", "Give lists of texts, or numbers"),
     ("metric", 'sums["items"]}', 'sums["words"]}', "outcomes without 'words'. Run again with overwrite=true."),
-    ("metric", '/ sums["items"]}', '/ float("inf") * 0 - float("nan")}', "Metric.figures: accuracy is nan. Give"),
+    ("metric", '/ sums["items"]}', '/ float("inf") * 0 - float("nan")}', "'accuracy', the main figure, is nan. Give"),
     ("metric", '("correct",)', '("corect",)', "Metric.counts has no corect, which Metric.summed names."),
     ("length.yaml", "kind:", "type:", "encoder.contextual: its yaml has no kind. Give the name of a file in"),
     ("mytask.yaml", "epochs: 10", "epochs: -1", "task.training.epochs=-1: give a whole number from 1"),

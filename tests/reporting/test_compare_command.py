@@ -128,7 +128,7 @@ def test_runs_selected_by_macro_f1_are_tested_by_it_and_stand_apart_from_those_b
     fill(tmp_path, "classification", "glove elmo", seeds=3, suite="reviews", settings={"task.metric": "macro_f1"})
     assert main(["check", str(tmp_path)]) == 0
     _, said, _ = compare(tmp_path, capsys, "elmo", "glove")
-    assert "classification, metric=macro_f1: recall of each label on test" in said
+    assert "classification, metric=macro_f1: F1 of each label on test" in said
     assert "task.metric=f1: an option of runs." in compare(tmp_path, capsys, "elmo", "glove", "task.metric=f1")[2]
     by_accuracy, by_macro = (cells(said, f"classification, metric={name}") for name in ("accuracy", "macro_f1"))
     runs = read_all(tmp_path, metrics=metric_of).records

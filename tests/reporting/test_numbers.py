@@ -120,10 +120,14 @@ def test_a_card_counts_what_its_reader_reads(task):
         pytest.skip("needs the open suite's data in $ELMO_BENCH_DATA")
     spec, setup = described(f"task={task}", "encoder=glove", f"data.root={DATA if DATA.is_dir() else 'null'}")
     splits = read_splits(build_data(spec, setup), spec, setup)
-    counts = [" / ".join(f"{len(splits[split]):,}" for split in SPLITS)]
+    sizes = [f"{len(splits[split]):,}" for split in SPLITS]
+    counts = [" / ".join(sizes)]
     if task in ("ner", "coref"):
         tokens = {split: sum(len(text) for each in splits[split] for text in each.texts) for split in SPLITS}
         counts.append(" / ".join(f"{tokens[split]:,}" for split in SPLITS))
     [row] = re.findall(r"^\| open.*$", page(f"tasks/{task}/README.md"), re.MULTILINE)
     cells = [cell.strip() for cell in row.split("|")]
+    if task == "sst5":  # trains on phrases, which have a cell of their own behind that of the sentences
+        sentences = next(cell for cell in cells if cell.endswith(" / ".join(sizes[1:])))
+        counts = [sentences, sizes[0]]
     assert [cell for cell in cells if cell in counts] == counts
