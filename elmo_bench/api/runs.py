@@ -24,6 +24,7 @@ from elmo_bench.runner.run import run_floor
 from elmo_bench.runner.states import RunState, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.options import check_once
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +84,7 @@ def sweep(*options: str) -> "pd.DataFrame":
 def _begin(name: str, options: Sequence[str]) -> None:
     """Include folders, before anything imports torch.
 
-    Raises UserError for an option that is not a text.
+    Raises UserError for an option that is not a text, or is given twice.
     """
     wait_asleep()
     include_given([])
@@ -93,6 +94,7 @@ def _begin(name: str, options: Sequence[str]) -> None:
                 f"{name}({option!r:.60}): an option is a text, "
                 f'such as {name}("task=ner", "encoder=elmo").'
             )
+    check_once(options)
 
 
 def _carry_out(planned: Plan) -> list[RunState]:

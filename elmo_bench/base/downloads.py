@@ -44,14 +44,19 @@ def cache_folder() -> Path:
     Raises UserError without a home.
     """
     folder = os.environ.get("ELMO_BENCH_CACHE")
-    if folder:
-        return Path(folder)
     try:
+        if folder:
+            return Path(folder).expanduser()
         return Path.home() / ".cache" / "elmo-bench"
     except RuntimeError:  # neither $HOME nor an entry in the list of users
         raise UserError(
             "no home folder is known. Set $HOME or $ELMO_BENCH_CACHE."
         ) from None
+
+
+def data_folder() -> str | None:
+    """The folder of the user's data in `$ELMO_BENCH_DATA`; None if that is empty."""
+    return os.environ.get("ELMO_BENCH_DATA") or None
 
 
 _local = ContextVar("_local", default=False)

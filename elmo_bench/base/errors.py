@@ -94,6 +94,15 @@ class Plain:
         return getattr(self.rich_proxied_file, name)
 
 
+def name_text(name: str) -> str:
+    """The name of a file as text, which any JSON file can have.
+
+    A byte that is not UTF-8, which Python keeps as half of a surrogate pair, is
+    escaped.
+    """
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def redacted(text: str) -> str:
     """A text whose addresses have no user, password, query and fragment.
 

@@ -245,15 +245,6 @@ def not_locked(error: OSError, path: Path) -> UserError:
     return refusal(error, path) or UserError(f"{path}: cannot be locked ({why})")
 
 
-def name_text(name: str) -> str:
-    """The name of a file as text, which any JSON file can have.
-
-    A byte that is not UTF-8, which Python keeps as half of a surrogate pair, is
-    escaped.
-    """
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
 def keep_inputs(out: Path, inputs: Iterable[Path]) -> None:
     """Raises UserError if the file to write is a file to read, under any name."""
     if not out.exists():

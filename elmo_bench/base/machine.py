@@ -11,6 +11,7 @@ far slower than with one (benchmarks/README.md). So OpenMP's threads sleep inste
 where work has independent pieces, each piece runs on one thread (`parallel_map`).
 """
 
+import itertools
 import math
 import os
 import platform
@@ -29,22 +30,40 @@ from elmo_bench.base.progress import console
 
 CGROUP = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
+_GPU = re.compile(r"[0-9]+|(GPU|MIG)-.+")  # in $CUDA_VISIBLE_DEVICES
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
 def cores() -> int:
     """The cores that this process may use.
 
-    Its affinity, or less if its container has a smaller quota.
+    Its affinity, or less if its container or its job has a smaller quota.
     """
     if hasattr(os, "sched_getaffinity"):
         usable = len(os.sched_getaffinity(0))
     else:
         usable = os.cpu_count() or 1
-    quota, _, period = read_system(CGROUP / "cpu.max").partition(" ")
-    if quota.isdigit() and period.strip().isdigit():
-        usable = min(usable, math.ceil(int(quota) / int(period)))
+    for folder in control_groups():
+        quota, _, period = read_system(folder / "cpu.max").partition(" ")
+        if quota.isdigit() and period.strip().isdigit():
+            usable = min(usable, math.ceil(int(quota) / int(period)))
     return max(1, usable)
+
+
+def control_groups() -> list[Path]:
+    """The folders of this process's control group (version 2) and of those around it.
+
+    A container, Slurm and systemd may each have set a limit in one of them. Of version
+    1 only the root is listed.
+    """
+    path = ""
+    for line in read_system(PROC / "self" / "cgroup").splitlines():
+        if line.startswith("0::/"):
+            path = line.removeprefix("0::/")
+    names = Path(path)
+    if ".." in names.parts:  # outside of what the container sees
+        return [CGROUP]
+    return [CGROUP / names, *(CGROUP / parent for parent in names.parents)]
 
 
 def processor() -> str:
@@ -100,7 +119,7 @@ def gpus() -> int:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         names = [name.strip() for name in visible.split(",")]
-        return len([name for name in names if name not in ("", "-1")])
+        return len(list(itertools.takewhile(_GPU.fullmatch, names)))  # as CUDA does
     devices = list(Path("/dev").glob("nvidia[0-9]*"))
     if devices:
         return len(devices)

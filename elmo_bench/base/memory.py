@@ -9,21 +9,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.base.machine import CGROUP, PROC, read_system
+from elmo_bench.base.machine import PROC, control_groups, read_system
 
 
 def available_memory() -> int:
     """Bytes that processes may still take without swapping.
 
-    Also within the limit of the container.
+    Also within the limits of the container and of a job of Slurm or systemd.
     """
     available = _value(PROC / "meminfo", "MemAvailable:") * 1024
     free = available or 2**62
-    limit = read_system(CGROUP / "memory.max").strip()
-    if limit.isdigit():
-        current = int(read_system(CGROUP / "memory.current").strip() or 0)
-        cached = _value(CGROUP / "memory.stat", "inactive_file")
-        free = min(free, int(limit) - current + cached)
+    for folder in control_groups():
+        limit = read_system(folder / "memory.max").strip()
+        if limit.isdigit():
+            current = int(read_system(folder / "memory.current").strip() or 0)
+            cached = _value(folder / "memory.stat", "inactive_file")
+            free = min(free, int(limit) - current + cached)
     return max(0, free)
 
 

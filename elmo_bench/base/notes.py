@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from elmo_bench.base.errors import plain, redacted
+from elmo_bench.base.errors import name_text, plain, redacted
 from elmo_bench.base.progress import console
 
 SHOWN = 20  # problems of a ledger that a command prints
@@ -22,13 +22,13 @@ def note(text: str, where: Path | None = None) -> None:
     `where` is the file that it is about. The note has the file without its folders, as
     a record contains no path of the machine that made it.
     """
-    text = redacted(text)
+    text = name_text(redacted(text))  # it may have the names of files
     line = f"{where}: {text}" if where else text
     printed, notes = _blocks[-1]
     if line in printed:
         return
     printed.add(line)
-    notes.append(f"{where.name}: {text}" if where else text)
+    notes.append(f"{name_text(where.name)}: {text}" if where else text)
     console.print(line, highlight=False, markup=False)
 
 

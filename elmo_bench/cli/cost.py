@@ -26,6 +26,7 @@ from elmo_bench.ledger.costs import NAME, EncoderCost, encoder_part, write_cost
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.published import processor
 from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.options import check_once
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.tuning import check_frozen
 
@@ -99,6 +100,7 @@ def _runs(words: Sequence[str]) -> list[list[str]]:
             f"{wrong[0]}: not an option of an encoder. "
             "Give encoder=NAME and its options."
         )
+    check_once(options)
     full_names = []
     for option in options:
         is_device = option.startswith("device=")

@@ -18,7 +18,6 @@ downloads, or is a line that says why there are none. Each download has
 import argparse
 import hashlib
 import importlib
-import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,7 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from elmo_bench.base.downloads import cache_folder, fetch, mirrored
+from elmo_bench.base.downloads import cache_folder, data_folder, fetch, mirrored
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, open_text, sha256_of, unpack
 from elmo_bench.base.sources import SHIPPED, as_list
@@ -50,7 +49,10 @@ def main(arguments: list[str]) -> int:
             print(f"{task}: has no suite {options.suite}")
             continue
         suite = of_task[options.suite]
-        folder = options.root / suite["folder"]
+        if suite.get("source") == "hub":
+            print(f"{task}: its runs download suite {options.suite} from the Hub")
+            continue
+        folder = options.root / suite.get("folder", "")
         for name, source in shipped(suite):
             print(f"{task}: {copy(source, folder / name)}", flush=True)
             any_copied = True
@@ -61,8 +63,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _folder(name: str) -> Path | None:
-    """None for an empty name, as of a variable that is not set."""
-    return Path(name) if name else None
+    """None for an empty name, as of a variable that is empty."""
+    return Path(name).expanduser() if name else None
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -70,11 +72,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add = command.add_argument
     add("--suite", default="open", help="open (default) or paper")
     add("--task", nargs="+", help="some tasks instead of all")
-    folder = os.environ.get("ELMO_BENCH_DATA")
     add(
         "--root",
         type=_folder,
-        default=_folder(folder or ""),
+        default=_folder(data_folder() or ""),
         help="the data folder; $ELMO_BENCH_DATA by default",
     )
     add(

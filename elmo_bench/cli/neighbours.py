@@ -4,15 +4,18 @@ It lists the tokens nearest to a word in context.
 """
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
-from elmo_bench.cli import encoder_options, parser
+from elmo_bench.cli import parser
 from elmo_bench.elmo.pretrained import locate
 from elmo_bench.pretraining.encode import Corpus, shard_files
+from elmo_bench.spec.options import check_once
 from elmo_bench.text.columns import tokens_of, unescaped
 
 if TYPE_CHECKING:
@@ -20,10 +23,11 @@ if TYPE_CHECKING:
     from elmo_bench.spec.run_spec import RunSpec, Setup
 
 AROUND = 8  # words shown on each side
-EPILOG = """Any encoder of conf/encoder, with its options as `run` takes them:
-encoder=glove, encoder=hf encoder.name=FOLDER. An encoder with static vectors and layers
-shows its layers. The text is a stream: memory does not grow with it (static vectors
-read it twice, and keep its distinct words)."""
+EPILOG = """Any encoder of conf/encoder, with options as `run` takes them:
+encoder=glove, encoder=elmo mix=first, encoder=hf encoder.name=FOLDER. An encoder with
+static vectors and layers shows its layers. The text is a stream: memory does not grow
+with it (static vectors read it twice, and keep its distinct words)."""
+_OPTION = re.compile(r"\+{0,2}[\w.]+=")
 Words = Callable[[], set[str]]
 
 
@@ -41,12 +45,12 @@ def main(arguments: list[str]) -> int:
     Raises UserError.
     """
     options = _parse(arguments)
-    encoder, files = encoder_options(options.texts)
+    run_options, files = _options_and_files(options.texts)
     sentence = tokens_of(options.sentence)
     word = unescaped(options.word)
     _check(options, files, sentence, word)
     corpus = Corpus(tuple(shard_files(files)))
-    spec, setup = _described(encoder)
+    spec, setup = _described(run_options)
 
     # Imported here, so that --help and wrong options do not wait for torch.
     from elmo_bench.base.machine import choose_threads, use_threads
@@ -109,6 +113,19 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="only occurrences of WORD, in any case: much faster",
     )
     return command.parse_intermixed_args(arguments)
+
+
+def _options_and_files(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(`key=value` options of a run, files): an existing file is no option."""
+    options = []
+    files = []
+    for word in words:
+        if _OPTION.match(word) and not Path(word).exists():
+            options.append(word)
+        else:
+            files.append(word)
+    check_once(options)
+    return options, files
 
 
 def _check(

@@ -19,6 +19,7 @@ from elmo_bench.runner.first_look import check_own_files, refuse_launcher
 from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.run import run, run_floor
 from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.options import check_once
 
 
 def main(arguments: list[str]) -> int:
@@ -34,6 +35,8 @@ def main(arguments: list[str]) -> int:
     if options.help or not (options.options or options.cfg):
         _print_help()
         return 0
+    if options.attempt is None:  # of a sweep, an experiment may have given the key
+        check_once(options.options)
     config = compose("config", options.options)
     if options.cfg:
         print(redacted(OmegaConf.to_yaml(config)), end="")
@@ -74,7 +77,7 @@ def _run(config: DictConfig, options: Sequence[str], attempt: str | None) -> int
     except HeldElsewhere as error:
         print(error, flush=True)
         return 0  # the other process makes the run
-    ledger = Path(config.ledger)
+    ledger = Path(config.ledger).expanduser()
     state = _skipped(config, record) if skipped else "done"
     print(outcome(ledger, record, state), flush=True)
     if attempt is None:
@@ -95,7 +98,8 @@ def _run(config: DictConfig, options: Sequence[str], attempt: str | None) -> int
 
 def _skipped(config: DictConfig, record: Record) -> str:
     """The state of a run that was in the ledger."""
-    work = RunPaths.of(Path(config.ledger), record).work
+    ledger = Path(config.ledger).expanduser()
+    work = RunPaths.of(ledger, record).work
     if config.predictions and not any(work.glob("test.predictions*")):
         return already(record, "without predictions")
     return already(record)

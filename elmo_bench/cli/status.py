@@ -25,7 +25,7 @@ from elmo_bench.runner.states import (
 )
 from elmo_bench.spec.budget import default_epochs
 from elmo_bench.spec.experiments import FRACTION
-from elmo_bench.spec.options import spelled
+from elmo_bench.spec.options import check_once, spelled
 from elmo_bench.spec.sweeps import LEDGER
 
 
@@ -36,6 +36,7 @@ def main(arguments: list[str]) -> int:
     sweep's tasks had to be skipped. Raises UserError for options that a run refuses.
     """
     arguments_given = _parse(arguments)
+    check_once(arguments_given.options)
     options = _options(arguments_given)
     with no_collection():
         return _status(arguments_given, options)

@@ -24,6 +24,7 @@ from elmo_bench.runner.plan import Plan, PlannedRun, plan
 from elmo_bench.runner.states import RunState, ledger_of, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.options import check_once
 from elmo_bench.spec.task_files import FLOOR, reads_own_data
 
 EPILOG = """Finished runs are skipped, and an interrupted sweep goes on when it is
@@ -40,6 +41,7 @@ def main(arguments: list[str]) -> int:
     Raises UserError for bad options.
     """
     options = _options(arguments)
+    check_once(options)
     as_row = row.is_row(options)
     if as_row:
         row.check(options)

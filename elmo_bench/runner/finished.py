@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.downloads import SETTLED, Content, local_files_only
-from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import name_text
+from elmo_bench.base.errors import UserError, name_text
 from elmo_bench.base.json import canonical
 from elmo_bench.base.sources import MissingData
 from elmo_bench.encoders.inputs import Inputs, inputs_of

@@ -91,6 +91,7 @@ def _local(
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = (visible or ",".join(map(str, range(gpus())))).split(",")
+    names = names[: max(1, gpus())]  # without those that CUDA does not use
     server = _fork_server(jobs)
     share = 1 / math.ceil(options["jobs"] / len(names))
     waiting = deque(jobs)

@@ -101,7 +101,7 @@ def plan(options: Sequence[str]) -> Plan:
             floors.setdefault(floor.identity, floor)
     return Plan(
         runs=list((floors | runs).values()),
-        ledger=Path(config.ledger),
+        ledger=Path(config.ledger).expanduser(),
         overwrite=bool(config.overwrite),
         launcher=config.launcher,
         device=config.trainer.device,

@@ -21,6 +21,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from elmo_bench.base.downloads import data_folder
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import own_suite
@@ -48,6 +49,7 @@ from elmo_bench.spec.task_files import (  # noqa: F401  # others import them fro
 CHECKED = ("task", "encoder", "mix")
 
 
+OmegaConf.register_new_resolver("data_folder", data_folder, replace=True)
 OmegaConf.register_new_resolver("own_suite", own_suite, replace=True)
 OmegaConf.register_new_resolver("sweep_logs", sweep_logs, replace=True)
 
@@ -119,10 +121,20 @@ def one_run(options: Sequence[str], folder: Path) -> list[str]:
             raise UserError(
                 f"{key} has {len(values)} values: "
                 "use `sweep` (run.py -m), which makes a run of each. "
-                f"A list as one value is {key}=[…,…]."
+                f"{_one_value(key)}"
             )
         single += values
     return single
+
+
+def _one_value(key: str) -> str:
+    """How an option takes as one value what has a comma."""
+    if not key.startswith("data."):
+        return f"A list as one value is {key}=[…,…]."
+    return (
+        "Several files are a folder (data.file=FOLDER). "
+        f"A name with a comma is in quotes: \"{key}='…,…'\"."
+    )
 
 
 def _is_choice(override: Override, folder: Path) -> bool:

@@ -93,6 +93,22 @@ def _is_supported(override: Override) -> bool:
     return override.value_type not in _UNREAD
 
 
+def check_once(options: Sequence[str]) -> None:
+    """Raises UserError for an option that is given twice: the last would win."""
+    given: dict[str, list[str]] = {}
+    for option in options:
+        key, is_option, value = option.partition("=")
+        if is_option:
+            given.setdefault(key.lstrip("+"), []).append(value)
+    for key, values in given.items():
+        if len(values) > 1:
+            distinct = ",".join(dict.fromkeys(values))
+            raise UserError(
+                f"{key} is given {len(values)} times. Give it once; "
+                f"`sweep` takes several values as {key}={distinct}."
+            )
+
+
 def spelled(value: Any) -> str:
     """A value as `key=value` takes it.
 

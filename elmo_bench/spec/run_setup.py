@@ -58,7 +58,7 @@ class Setup:
             store=plain["store"],
             logger=plain["logger"],
             experiment=plain["experiment"],
-            ledger=Path(plain["ledger"]),
+            ledger=Path(plain["ledger"]).expanduser(),
             overwrite=bool(plain["overwrite"]),
             predictions=bool(plain["predictions"]),
             refit=bool(plain["refit"]),

@@ -13,8 +13,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from elmo_bench.base.errors import UserError, redacted
-from elmo_bench.base.files import name_text
+from elmo_bench.base.errors import UserError, name_text, redacted
 from elmo_bench.spec.config import choices, reads_own_data
 from elmo_bench.spec.options import METRIC
 from elmo_bench.spec.rules import (
@@ -184,7 +183,7 @@ def check_run(config: DictConfig) -> None:
         _check_no_own_data(config)
     _check_refit(config)
     check_head(config.task.name, config.encoder.name, config.head.name)
-    _check_ledger(Path(config.ledger))
+    _check_ledger(Path(config.ledger).expanduser())
     words = config.encoder.words
     if words and not config.encoder.vectors:
         raise UserError(

@@ -156,7 +156,7 @@ def _override(product: Product, user: Product, selecting: Product) -> None:
 
 def sweep_logs(ledger: Any) -> str:
     """The folder for the logs of a sweep; for another ledger, a folder next to it."""
-    path = Path(str(ledger))
+    path = Path(str(ledger)).expanduser()
     if path == LEDGER:
         return "results/sweeps"
     return str(path.parent / f"{path.absolute().name}-sweeps")

@@ -31,6 +31,14 @@ def path(tmp_path):
     return tmp_path / "elmo" / "file"
 
 
+def test_the_cache_may_be_in_the_home_folder(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("ELMO_BENCH_CACHE", "~/scratch")
+    assert downloads.cache_folder() == Path("/home/me/scratch")
+    monkeypatch.setenv("ELMO_BENCH_CACHE", "")
+    assert downloads.cache_folder() == Path("/home/me/.cache/elmo-bench")
+
+
 def fails(site, path, **keywords) -> str:
     with pytest.raises(UserError) as raised:
         fetch(f"{site if isinstance(site, str) else site.address}/folder/file", path, **keywords)

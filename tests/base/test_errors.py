@@ -1,13 +1,15 @@
 """Addresses in errors, notes, cards and the ledger carry no secret."""
 
+import os
 import time
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError, plain, redacted
 from elmo_bench.base.markdown import literal
-from elmo_bench.base.notes import note
+from elmo_bench.base.notes import note, noted
 from elmo_bench.cli import run
 from elmo_bench.encoders.static import NUMBERED
 from elmo_bench.pretraining.trainer import command_line
@@ -31,6 +33,15 @@ def inline_text(text):
 
 SECRET = "https://me:pa@ss@host.org:8080/folder/x-weights.hdf5?token=abc.def&v=1#part"
 PLAIN = "https://host.org:8080/folder/x-weights.hdf5"
+
+
+def test_a_note_has_the_names_of_files_as_text():
+    """A record is UTF-8, and a name may be any bytes."""
+    name = os.fsdecode(b"caf\xe9.csv")
+    with noted() as notes:
+        note("an odd file", Path(name))
+        note(f"files: train={name}")
+    assert notes == ["caf\\udce9.csv: an odd file", "files: train=caf\\udce9.csv"]
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,23 @@ def test_a_member_of_an_archive_and_a_suite_without_public_files(site, fetched, 
     assert (code, line.partition(" (")[0]) == (0, "ner: licensed")
 
 
+def test_a_suite_of_the_hub_has_nothing_to_fetch(site, fetched):
+    node = fetch.task_yaml("ner")["data"]["open"]
+    node["source"] = "hub"
+    del node["folder"]
+    code, lines, errors = fetched("--task", "ner")
+    assert (code, lines, errors) == (0, ["ner: its runs download suite open from the Hub"], [])
+
+
+@pytest.mark.parametrize("given", [["--root=~/data"], []])
+def test_the_data_folder_may_be_in_the_home_folder(site, tmp_path, monkeypatch, given):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ELMO_BENCH_DATA", "~/data")
+    monkeypatch.chdir(tmp_path)
+    assert main(["fetch", *given, "--task", "ner"]) == 0
+    assert (tmp_path / "data" / "wnut17").is_dir()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -13,6 +13,7 @@ from elmo_bench import __main__ as program
 from elmo_bench.__main__ import main
 from elmo_bench.base.refusals import refusal
 from elmo_bench.cli import entry as command_line
+from elmo_bench.cli import neighbours
 from elmo_bench.spec.config import compose
 from tests.reporting.ledgers import fill
 from tests.runs import GOLDEN, ROOT
@@ -35,6 +36,15 @@ RECORD = next((ROOT / "results/runs/open/ner").rglob("seed0.json"))
         (["embed", ROOT, "out.h5"], "a folder. Give a file."),
         (["run", "encoder=glove", "launcher=slurm"], "launcher=slurm: `run` makes its run in this process, without"),
         (["run", "launcher.jobs=2"], "Use `sweep` (run.py -m) with the same options."),
+        (["run", "seed=0", "seed=1"], "seed is given 2 times. Give it once; `sweep` takes several values as seed=0,1."),
+        (["sweep", "encoder=glove", "+encoder=elmo"], "encoder is given 2 times. Give it once; `sweep` takes several"),
+        (["status", "task=ner", "task=pos"], "task is given 2 times. Give it once; `sweep` takes several values"),
+        (["cost", "encoder=elmo", "encoder=glove"], "`sweep` takes several values as encoder=elmo,glove."),
+        (["evaluate", "corpus=a", "corpus=b"], "corpus is given 2 times. Give it once"),
+        (["texts", "out.txt", "task=ner", "task=pos"], "task is given 2 times. Give it once"),
+        (["neighbours", "a", "--in", "a", README, "mix=last", "+mix=mean"], "mix is given 2 times. Give it once"),
+        (["neighbours", "a", "--in", "a", README, "mix=lst"], "mix=lst: unknown mix"),
+        (["run", "task=classification", "data.train=a.csv,b.csv"], "A name with a comma is in quotes: \"data.train='"),
         (["run", "encoder=[glove,elmo]"], "`sweep encoder=glove,elmo` makes a run of each."),
     ],
 )
@@ -56,6 +66,13 @@ def test_options_with_dashes_are_answered_with_how_they_are_written(capsys, comm
         main([command, "--task", "ner"])
     assert ended.value.code == 2
     assert "an option of a run has no dashes: task=VALUE" in capsys.readouterr().err
+
+
+def test_an_existing_file_with_an_equals_sign_is_a_text_to_search(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seed=0.txt").touch()
+    words = ["seed=0.txt", "mix=last", "++encoder.contextual.pooling=mean", "store=off", "a.txt"]
+    assert neighbours._options_and_files(words) == (words[1:4], ["seed=0.txt", "a.txt"])
 
 
 def test_help_is_a_command_too(capsys):

@@ -87,7 +87,7 @@ def test_every_state_is_counted_and_the_time_left_told(status, ledger):
 def test_missing_alone_as_run_takes_them(status, ledger):
     put(ledger, "encoder=none")
     _, missing = status("--missing")
-    assert status("task=ner", "--missing")[1] == missing  # options before and after a flag
+    assert status("task=ner", "--missing", sweep=SWEEP[1:])[1] == missing  # options before and after a flag
     assert [line.split()[1:3] for line in missing.splitlines() if line.startswith("task=")] == [
         ["encoder=none", "seed=1"], ["encoder=glove", "seed=0"], ["encoder=glove", "seed=1"],
     ]  # fmt: skip

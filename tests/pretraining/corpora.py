@@ -30,11 +30,13 @@ def write(folder, count=400, parts=2):
 
 def overrides(corpus, out, *more):
     """Options of a `pretrain` on `write`'s files that takes a second."""
-    return [
+    usual = [
         f"corpus='{corpus}/part-*.txt'", f"out={out}", "threads=1", "recipe.steps=60", "recipe.cells=40",
         "recipe.vocabulary=50", "recipe.samples=10", "recipe.warmup=5", "recipe.optimizer.lr=0.02",
-        "shape.char_cnn.filters=[[1,4],[2,4],[3,8]]", "shape.lstm.dim=16", "shape.lstm.projection_dim=8", *more,
+        "shape.char_cnn.filters=[[1,4],[2,4],[3,8]]", "shape.lstm.dim=16", "shape.lstm.projection_dim=8",
     ]  # fmt: skip
+    given = {option.partition("=")[0] for option in more}
+    return [*(option for option in usual if option.partition("=")[0] not in given), *more]
 
 
 def train(corpus, out, *more):

@@ -115,6 +115,8 @@ def test_the_folder_of_the_data_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("ELMO_BENCH_DATA", "somewhere")
     assert compose("config").data.root == "somewhere"
     assert compose("config", ["data.root=here"]).data.root == "here"
+    monkeypatch.setenv("ELMO_BENCH_DATA", "")
+    assert compose("config").data.root is None
     monkeypatch.delenv("ELMO_BENCH_DATA")
     assert compose("config").data.root is None
 

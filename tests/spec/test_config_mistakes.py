@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
@@ -10,7 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose, sweep
-from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.run_spec import RunSpec, Setup
 from tests.runs import ROOT
 
 
@@ -76,6 +77,19 @@ def test_a_path_needs_no_quotes_for_its_letters_and_signs(root, monkeypatch):
     assert compose("config", [f"data.root={root}"]).data.root == root.replace("~", "/home/me")
     [[[passed_on]]] = sweep([f"data.root={root}"])
     assert compose("config", [passed_on]).data.root == root.replace("~", "/home/me")
+
+
+def test_a_ledger_in_quotes_is_in_the_home_folder_too(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    config = compose("config", ["ledger='~/runs'"])
+    assert Setup.of(config).ledger == plan(["ledger='~/runs'"]).ledger == Path("/home/me/runs")
+    assert config.launcher.logs == "/home/me/runs-sweeps"
+
+
+def test_a_file_with_a_comma_in_its_name_is_given_as_the_error_says():
+    assert compose("config", ["data.file='reviews,v2.csv'"]).data.file == "reviews,v2.csv"
+    with pytest.raises(UserError, match=re.escape("Several files are a folder (data.file=FOLDER).")):
+        compose("config", ["data.file=reviews,v2.csv"])
 
 
 def test_a_folder_with_the_name_of_another_encoder_is_refused():
