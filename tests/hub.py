@@ -85,7 +85,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
             return self._send(b"{}", 404, {"X-Error-Code": "RepoNotFound"})
         if revision not in ("main", COMMIT):
             return self._send(b"{}", 404, {"X-Error-Code": "RevisionNotFound"})
-        return self._json({"id": repo, "sha": COMMIT, "siblings": [{"rfilename": f} for f in self.repositories[repo]]})
+        siblings = [{"rfilename": file, "size": len(held)} for file, held in self.repositories[repo].items()]
+        return self._json({"id": repo, "sha": COMMIT, "siblings": siblings})
 
     def tree(self, body, repo):
         files = self.repositories[repo].items()

@@ -118,12 +118,27 @@ def _not_utf8(
 
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": Xz}
+# What unpacks files of other endings.
+_UNPACKED_BY = {".zst": "zstd -dc", ".bz2": "bzip2 -dc", ".zip": "unzip -p"}
+_SPREADSHEETS = (".xlsx", ".ods")
 _BUFFER = 2**18  # bytes: lines come faster
 
 
 def is_packed(path: Path) -> bool:
     """Whether `open_text` unpacks the file, by the ending of its name."""
     return path.suffix.lower() in _OPENERS
+
+
+def check_unpacked_name(path: Path) -> None:
+    """Raise UserError for a file to write whose name ends as packed files do.
+
+    Files are written unpacked.
+    """
+    if path.suffix.lower() in (*_OPENERS, *_UNPACKED_BY):
+        raise UserError(
+            f"{path}: the name of a packed file, and it is written unpacked. "
+            f"Give a name without {path.suffix}."
+        )
 
 
 def open_text(path: Path, *, pipe: bool = False) -> IO[bytes]:
@@ -137,11 +152,11 @@ def open_text(path: Path, *, pipe: bool = False) -> IO[bytes]:
     if path == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
     ending = path.suffix.lower()
-    if ending == ".zst":
-        raise UserError(
-            f"{path}: is not read. "
-            f"Unpack it: zstd -dc {path.name} | xz > {path.stem}.xz"
-        )
+    if ending in _UNPACKED_BY:
+        how = f"Unpack it: {_UNPACKED_BY[ending]} {path.name} | xz > {path.stem}.xz"
+        raise UserError(f"{path}: is not read. {how}")
+    if ending in _SPREADSHEETS:
+        raise UserError(f"{path}: is not read. Save it as CSV UTF-8.")
     opener = _OPENERS.get(ending)
     if opener:
         return io.BufferedReader(opener(path), _BUFFER)

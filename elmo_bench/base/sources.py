@@ -6,6 +6,7 @@ options of one suite (a node of `task.data` in the yaml), `source` is `files` or
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,8 +115,7 @@ class SuiteData:
             hub = options["hub"]
             for split in SPLITS:
                 if split in hub:
-                    repo = hub["repo"]
-                    file = hub_file(repo, hub[split], revision=hub["revision"])
+                    file = hub_file(hub["repo"], hub[split], revision=hub["revision"])
                     files.append(file)
             return files
         splits = [
@@ -340,6 +340,7 @@ def own_suite(file: str | None, train: str | None) -> str:
             name = Path(name).stem
         if file is None and name.lower() in ("train", "training"):
             name = _last_part(path.parent) or name
+    name = unicodedata.normalize("NFC", name)  # macOS takes accents from letters
     return re.sub(r"[^\w.+=-]", "_", name).lstrip(".+=-") or "own"
 
 

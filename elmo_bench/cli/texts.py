@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import check_unpacked_name
 from elmo_bench.base.sources import SPLITS
 from elmo_bench.cli import parser
 
@@ -23,6 +24,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(
             f"{out}: an option where the text file belongs. Write: texts OUT {out} …"
         )
+    check_unpacked_name(out)
 
     # Imported here, so that --help and a missing file do not wait for torch.
     from elmo_bench.runner.finished import data_files

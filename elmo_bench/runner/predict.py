@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import keep_inputs
+from elmo_bench.base.files import check_unpacked_name, keep_inputs
 from elmo_bench.base.reading import check_regular
 from elmo_bench.base.sources import TABLES
 from elmo_bench.runner.trained import Shares, TrainedHead, no_probabilities
@@ -31,6 +31,7 @@ def predict(
     ones. probabilities: a column for each label, too, in a table. Raises UserError,
     also if the frozen parts are not the ones that the head was trained with.
     """
+    check_unpacked_name(out)
     keep_inputs(out, (text, record_file))
     check_regular(text, once=False)
     trained = TrainedHead(record_file, *columns, weights=weights, vectors=vectors)

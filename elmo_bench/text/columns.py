@@ -175,10 +175,10 @@ def check_ended(path: Path) -> None:
                     f"{path}: more than {LARGEST:,} bytes. Use several files."
                 )
     if not last:
-        raise UserError(f"{path}: the file is empty. Download it again.")
+        raise UserError(f"{path}: the file is empty. Write or download it again.")
     if last != b"\n":
         number = sum(1 for _ in read_lines(path))
         raise UserError(
             f"{path}:{number}: the last line has no end, so the file may be cut off. "
-            "Download it again."
+            "End the last line with a newline, or download the file again."
         )

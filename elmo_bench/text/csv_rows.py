@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ _SEPARATOR = re.compile(r"(?i)sep=([,;|\t])\s*")  # Excel's first line
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
 # A whole cell in quotes, and a cell that begins in quotes.
 _WHOLE_CELL = re.compile(r'(^|[,;\t])"(?:[^"]++|"")*+"(?=[,;\t\r\n]|$)')
+_SPACED = re.compile(r'\s+"')  # begins a cell whose mark opens no quoted cell
 _OPEN_CELL = re.compile(r'(^|[,;\t])"')
+LOOKED_AT = 10  # rows that show whether the names of the columns were read rightly
 # Lines and characters in which the names of the columns end.
 MOST_BREAKS = 100
 LONGEST_NAMES = 2**20
@@ -65,10 +67,12 @@ def form_of_csv(path: Path, ending: str) -> CsvForm:
     )
 
 
-def rows_of_csv(path: Path, ending: str) -> list[Row]:
+def rows_of_csv(path: Path, ending: str, *, marks_are_text: bool = False) -> list[Row]:
     """The rows of a file; `ending` is .csv or .tsv.
 
-    Raises UserError, with the line where there is one.
+    marks_are_text: a tab-separated file of the same data has quotation marks that are
+    text (see `Marks`), so that those of this file are text where they may be. Raises
+    UserError, with the line where there is one.
     """
     lines = _pieces(path)
     start = _first_row(lines)
@@ -81,9 +85,11 @@ def rows_of_csv(path: Path, ending: str) -> list[Row]:
     if separator != "," and ending == ".csv":
         note(f"columns are separated by {separator!r}", path)
     quoting = csv.QUOTE_MINIMAL
-    has_quotes = all(map(_QUOTED.fullmatch, first.rstrip("\r\n").split("\t")))
-    if separator == "\t" and not has_quotes and _has_bare_quotes(path):
-        quoting = csv.QUOTE_NONE
+    if separator == "\t":
+        marks = marks_of(path)
+        if marks.are_text or (marks_are_text and marks.may_be_text):
+            quoting = csv.QUOTE_NONE
+        marks.note_text(path, by_others=marks_are_text)
     lines = chain(["\n", *start[1:]] if named else start, lines)
     rows = _cells(path, lines, separator, quoting)
     _, header = next(rows, (1, []))
@@ -93,13 +99,24 @@ def rows_of_csv(path: Path, ending: str) -> list[Row]:
     used = [place for place, name in enumerate(names) if name or not unnamed]
     check_names(path, [names[place] for place in used])
 
+    first_rows = [*islice(rows, LOOKED_AT)]
+    counts = {len(cells) for _, cells in first_rows}
+    misread = len(counts) == 1 and len(names) not in counts
+
     def row(start: int, cells: list[str]) -> Row:
         if len(cells) != len(names):
             what = f"{len(cells)} cells in {len(names)} columns"
-            raise UserError(f"{path}:{start}: {what}. Fix this row.")
+            how = "Fix this row"
+            if any(_SPACED.match(cell) for cell in cells):
+                how = "Remove the space before a quotation mark that opens a cell"
+            elif misread or len(names) == 1:
+                read = f"{', '.join(names):.60}, separated by {separator!r}"
+                known = "The first line must have the names, between , ; or tabs"
+                how = f"The columns were read as {read}. {known}"
+            raise UserError(f"{path}:{start}: {what}. {how}.")
         return {names[place]: cells[place] for place in used}
 
-    return every(rows, row)
+    return every(chain(first_rows, rows), row)
 
 
 def _first_row(pieces: Iterator[str]) -> list[str]:
@@ -172,31 +189,80 @@ def _cells(
         ) from None
 
 
-def _has_bare_quotes(path: Path) -> bool:
-    """Whether a quotation mark of a tab-separated file is part of the text.
+@dataclass(frozen=True)
+class Marks:
+    """The cells of a tab-separated file that begin with a quotation mark.
 
-    So it is in files written without quoting: each line has as many cells as the first,
-    two or more, and a cell begins with a mark without being quoted as a whole. A reader
-    of quoted cells would join such lines. It is noted. Where all names of the columns
-    are quoted, cells are, too, and nobody needs to ask.
+    They are text in files written without quoting: each line has as many cells as the
+    first, two or more, and a cell begins with a mark without being quoted as a whole. A
+    reader of quoted cells would join such lines. Where all names of the columns are
+    quoted, cells are, too, and nobody needs to ask.
     """
+
+    is_rows: bool  # each line may be a row without quoting
+    bare: Sequence[int] = ()  # lines with such a cell that is not quoted as a whole
+    whole: Sequence[int] = ()  # lines with a cell that is quoted as a whole
+    doubled: bool = False  # such a cell has doubled marks inside
+
+    @property
+    def are_text(self) -> bool:
+        """Whether the file shows that its marks are text."""
+        return self.is_rows and bool(self.bare)
+
+    @property
+    def may_be_text(self) -> bool:
+        """Whether the file does not show that its marks quote cells."""
+        return self.is_rows and not self.doubled
+
+    def note_text(self, path: Path, *, by_others: bool) -> None:
+        """Note that marks are text, by this file or by others of the same data."""
+        what = "quotation marks are text here and each line is a row"
+        if self.are_text:
+            why = "since a cell begins with a mark and does not end so"
+            note(f"{what}, {why}: {_lines(self.bare)}", path)
+        elif by_others and self.may_be_text and self.whole:
+            why = "as in another file of these data"
+            note(f"{what}, {why}: {_lines(self.whole)}", path)
+
+
+def marks_of(path: Path) -> Marks:
+    """What the quotation marks of a tab-separated file are. Raises UserError."""
     count = 0  # cells of a line
-    bare: list[int] = []  # the lines with such a cell
+    bare: list[int] = []
+    whole: list[int] = []
+    doubled = False
     for number, line in enumerate(_pieces(path), 1):
         if not line.strip():
             continue
         cells = line.rstrip("\r\n").split("\t")
+        if not count and all(map(_QUOTED.fullmatch, cells)):
+            return Marks(is_rows=False)
         count = count or len(cells)
         if len(cells) != count or count < 2:
-            return False
+            return Marks(is_rows=False)
+        if '"' not in line:
+            continue
         if any(_is_bare(cell) for cell in cells):
             bare.append(number)
-    if bare:
-        what = "quotation marks are text here and each line is a row"
-        why = "since a cell begins with a mark and does not end so"
-        more = f" and {len(bare) - 1:,} more" if len(bare) > 1 else ""
-        note(f"{what}, {why}: line {bare[0]:,}{more}", path)
-    return bool(bare)
+        quoted = [cell for cell in cells if _QUOTED.fullmatch(cell)]
+        if quoted:
+            whole.append(number)
+        doubled = doubled or any('""' in cell[1:-1] for cell in quoted)
+    return Marks(is_rows=True, bare=bare, whole=whole, doubled=doubled)
+
+
+def note_quoted(path: Path) -> None:
+    """Note the quoted cells of a tab-separated file whose marks may be text, too."""
+    marks = marks_of(path)
+    if marks.whole and marks.may_be_text and not marks.are_text:
+        what = "quotation marks around a whole cell are left out"
+        note(f"{what}: {_lines(marks.whole)}", path)
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """The first of some lines, and how many more there are."""
+    more = f" and {len(numbers) - 1:,} more" if len(numbers) > 1 else ""
+    return f"line {numbers[0]:,}{more}"
 
 
 def _is_bare(cell: str) -> bool:

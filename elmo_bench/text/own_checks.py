@@ -71,15 +71,44 @@ def note_labels(
         listed += f"; {_most_frequent(of_split['test'])}"
     count = "1 label" if len(labels) == 1 else f"{len(labels):,} labels"
     note(f"{count}: {listed}")
-    alike = _alike(labels)
-    if alike:
-        which = "; ".join(" and ".join(map(repr, same)) for same in alike[:SHOWN])
-        what = "labels that only case, white space or the form of a number distinguish"
-        note(f"{what}: {which}. {merge}")
+    note_alike(labels, merge)
     once = sorted(label for label, count in labels.items() if count == 1)
     if once:
         what = "labels that occur once, which no head can both learn and show"
         note(f"{what}: {len(once):,} ({_first(once)})")
+
+
+def note_alike(labels: Iterable[str], advice: str, where: Path | None = None) -> None:
+    """Note the distinct labels that may be one. where: the file that has them."""
+    alike = _alike(labels)
+    if alike:
+        which = "; ".join(" and ".join(map(repr, same)) for same in alike[:SHOWN])
+        what = "labels that only case, white space or the form of a number distinguish"
+        note(f"{what}: {which}. {advice}", where)
+
+
+def note_replaced(
+    rows: Iterable[Mapping[str, Any]], written: Iterable[Mapping[str, Any]], path: Path
+) -> None:
+    """Note the columns of a user's rows whose cells predictions replace.
+
+    written: the same rows as they are written to `path`.
+    """
+    replaced = set()
+    for row, new in zip(rows, written, strict=True):
+        for name in {GOLD, PREDICTED} & row.keys():
+            if _spelled(row[name]) != _spelled(new[name]):
+                replaced.add(name)
+    for name in sorted(replaced):
+        why = "since predictions have this name. Rename it in the input to keep it"
+        note(f"the column {name} of the input is replaced, {why}", path)
+
+
+def _spelled(cell: Any) -> str:
+    """A cell as text: a list of tags as in a table without lists."""
+    if is_missing(cell):
+        return ""
+    return " ".join(map(str, cell)) if isinstance(cell, list) else str(cell).strip()
 
 
 def note_contradictions(splits: Splits, unit: str) -> None:

@@ -13,6 +13,7 @@ from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
 from elmo_bench.text.columns import unescaped
+from elmo_bench.text.csv_rows import note_quoted
 from elmo_bench.text.cut import cut_missing
 from elmo_bench.text.own_checks import (
     GOLD,
@@ -25,14 +26,15 @@ from elmo_bench.text.own_checks import (
     note_labels,
 )
 from elmo_bench.text.own_columns import usual_columns
-from elmo_bench.text.own_texts import rows_of_texts
+from elmo_bench.text.own_texts import rows_of_texts, write_predicted
+from elmo_bench.text.sizes import Total
 from elmo_bench.text.split_files import files_of, note_files
 from elmo_bench.text.tables import (
     Row,
     check_table_name,
     ending_of,
+    marks_are_text,
     read_table,
-    write_table,
 )
 from elmo_bench.text.vocabulary import tokeniser
 
@@ -115,6 +117,7 @@ class OwnData:
         self.cut = tokeniser(tokenizer)
         self.columns = columns
         self.read_last: Path | None = None  # by `read_file`
+        self.marks_are_text = False  # in TSV files, as one of those of `read` shows
 
     def files(self, suite: str, root: Path | None) -> list[Path]:
         paths: list[Path] = []
@@ -134,11 +137,13 @@ class OwnData:
         paths = self.paths()
         if self.file is not None:
             note_files(self.file, paths, self.reads)
+        self.marks_are_text = marks_are_text(chain.from_iterable(paths.values()))
         rows: dict[str, list[Row]] = {}
+        total = Total()
         for split, of_split in paths.items():
             rows[split] = []
             for path in of_split:
-                rows[split] += self.read_rows(path)
+                rows[split] += total.counted(path, self.read_rows(path))
         splits = cut_missing(self.examples_of(rows), self.stratum)
         self.check_labels(splits)
         return splits
@@ -153,6 +158,9 @@ class OwnData:
         if empty:
             which = f"{empty:,} of {len(examples):,} {self.unit} have no text"
             note(f"{which}, so they get no prediction", path)
+        # Tagged sentences may have a token a line, where no cell is quoted.
+        if self.endings is not None and ending_of(path) == ".tsv":
+            note_quoted(path)
         self.read_last = path
         return examples
 
@@ -183,11 +191,11 @@ class OwnData:
             if example.gold is not None or GOLD not in row:
                 row[GOLD] = example.gold
             rows.append(row | {PREDICTED: guess})
-        write_table(path, rows, like=self.read_last)
+        write_predicted(path, examples, rows, like=self.read_last)
 
     def read_rows(self, path: Path) -> list[Row]:
         """The rows of a file. Raises UserError."""
-        return read_table(path)
+        return read_table(path, marks_are_text=self.marks_are_text)
 
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Any:
         """The example of a row; `names` as from `names`.

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.text.tables import Row
+from elmo_bench.text.own_checks import note_replaced
+from elmo_bench.text.tables import Row, write_table
 
 PROBABILITY = "probability"  # begins the names of columns, followed by the label
 DIGITS = 6  # of a probability
@@ -46,6 +48,17 @@ def rows_of_texts(texts: Any, parts: Sequence[str]) -> list[Row]:
             raise UserError(f"text {number}: not a tuple {wanted}. Give one.")
         rows.append(dict(zip(parts, map(_cell, cells), strict=True)))
     return rows
+
+
+def write_predicted(
+    path: Path, examples: Sequence[Any], rows: Sequence[Row], *, like: Path | None
+) -> None:
+    """Write the rows of some examples with their predictions, as `write_table` does.
+
+    Columns of the user that predictions replace are noted.
+    """
+    note_replaced([example.row for example in examples], rows, path)
+    write_table(path, rows, like=like)
 
 
 def _cell(text: Any) -> Any:

@@ -20,9 +20,9 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each sentence of a text, without surrounding white space.
 
     Nothing else is left out. A sentence ends at the end of a line, and at `.`, `!` or
-    `?` (and closing quotes or brackets) before white space and no lower-case letter,
-    but not after an abbreviation, an initial ("J. Smith"), or a word with inner full
-    stops ("U.S.").
+    `?` (and closing quotes or brackets) before white space and a letter other than a to
+    z, or a digit, but not after an abbreviation, an initial ("J. Smith"), or a word
+    with inner full stops ("U.S.").
     """
     start = 0
     for end in _END.finditer(text):

@@ -6,6 +6,7 @@ A small file may unpack to much, and tiny rows take much memory.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
@@ -15,8 +16,10 @@ from elmo_bench.base.reading import reader
 # should.
 LARGEST = 2**30
 MOST_ROWS = 2_000_000  # of CSV and JSON: a row takes 240 bytes and more
+MOST_ROWS_OF_ALL = 5_000_000  # of all files of a run; so many a Parquet file may have
 # A cell takes 32 bytes and more; of JSON and column files too.
 MOST_CELLS = 30_000_000
+Row = dict[str, Any]  # cell by column
 
 
 class Sizes:
@@ -39,6 +42,43 @@ class Sizes:
             raise _too_many(where, MOST_ROWS, "rows")
         if self.cells > MOST_CELLS:
             raise _too_many(where, MOST_CELLS, "cells")
+
+
+class Total:
+    """Counts the rows, cells and characters of all files of a run."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.cells = 0
+        self.characters = 0
+
+    def counted(self, path: Path, rows: list[Row]) -> list[Row]:
+        """The rows of a file, which are counted.
+
+        Raises UserError if the files so far have more than one file may have.
+        """
+        self.rows += len(rows)
+        for row in rows:
+            self.cells += len(row)
+            self.characters += sum(map(_characters, row.values()))
+        counts = {
+            "rows": (self.rows, MOST_ROWS_OF_ALL),
+            "cells": (self.cells, MOST_CELLS),
+            "characters": (self.characters, LARGEST),
+        }
+        for what, (count, most) in counts.items():
+            if count > most:
+                raise UserError(
+                    f"{path}: with the files before it, more than {most:,} {what}. "
+                    "Take a part of the files."
+                )
+        return rows
+
+
+def _characters(cell: Any) -> int:
+    """The characters of a text, or of the texts of a list."""
+    texts = cell if isinstance(cell, list) else [cell]
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _too_many(where: str, most: int, what: str) -> UserError:

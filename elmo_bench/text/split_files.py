@@ -16,7 +16,8 @@ from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, TABLES, hub_errors, hub_file
-from elmo_bench.text.tables import check_file, ending_of
+from elmo_bench.text.sizes import LARGEST
+from elmo_bench.text.tables import check_file
 
 HUB = "hub:"  # begins the name of a data set of the Hugging Face Hub
 # Of the files of a split, as words in their names, also before `data` or `set`.
@@ -34,6 +35,8 @@ NAMES = {
     },
     "test": {"test", "testb", "testing"},
 }
+# What the names of the parts of one table differ in: numbers, and checksums of the Hub.
+SHARD = re.compile(r"(?<=\d)-[0-9a-f]{16}(?=\.)|\d+")
 SPARE = (  # words of files that are a split if no file has its name
     ({"eval", "evaluation", "evaluate"}, ("dev", "test")),
     ({"holdout", "heldout", "held", "unseen"}, ("test", "dev")),
@@ -78,7 +81,16 @@ def _check_addresses(names: Iterable[str | None]) -> None:
 def _files_in(folder: Path, reads: Callable[[Path], bool]) -> list[Path]:
     """The files of a folder that may hold data, in order."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return sorted(path for path in files if reads(path))
+    return sorted(path for path in files if _is_data(path, folder, reads))
+
+
+def _is_data(path: Path, folder: Path, reads: Callable[[Path], bool]) -> bool:
+    """Whether a file of a folder may hold data, and is in no hidden folder of it.
+
+    Programs keep copies in such folders: `.ipynb_checkpoints`, `.git`, `.cache`.
+    """
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return not hidden and reads(path)
 
 
 def _by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
@@ -105,12 +117,20 @@ def _by_split(files: Sequence[Path], folder: Path) -> dict[str, list[Path]]:
             chosen[free[0]] = others
             unnamed = [file for file in unnamed if file not in others]
     for split, paths in chosen.items():
-        kinds = {(path.parent, ending_of(path)) for path in paths}
-        if len(kinds) > 1:
+        if len({_series(path) for path in paths}) > 1:
             raise _unclear(folder, f"more than one {split}", paths)
     if "train" not in chosen:
         raise _unclear(folder, "no file with train in its name", files)
     return {split: chosen[split] for split in SPLITS if split in chosen}
+
+
+def _series(path: Path) -> Path:
+    """The path of a file without the numbers of its name, which the parts of one table
+    have in common.
+
+    Parts of the Hub may have a checksum in their names, too.
+    """
+    return path.parent / SHARD.sub("", path.name)
 
 
 def _unclear(folder: Path, what: str, paths: Sequence[Path]) -> UserError:
@@ -160,7 +180,7 @@ def unused_files(
         user, repo, folder = _parts(file.removeprefix(HUB).strip("/"))
         _, listed = _listing(f"{user}/{repo}", _endpoint())
         inside = [path for path in listed if path.is_relative_to(folder)]
-        files = [path for path in inside if reads(path)]
+        files = [path for path in inside if _is_data(path, Path(folder), reads)]
     else:
         path = Path(file).expanduser()
         files = _files_in(path, reads) if path.is_dir() else []
@@ -176,7 +196,8 @@ def _parts(name: str) -> list[str]:
 def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
     """The files of each split of `user/repo`, or of a folder in it.
 
-    They are downloaded to the Hub's cache. Raises UserError.
+    They are downloaded to the Hub's cache. Raises UserError, also for files that are
+    too large, before it downloads them.
     """
     user, repo, folder = _parts(name)
     if not user or not repo:
@@ -184,9 +205,16 @@ def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
     revision, listed = _listing(f"{user}/{repo}", _endpoint())
     inside = [path for path in listed if path.is_relative_to(folder)]
     root = Path(f"{HUB}{user}", repo)
-    files = [root / path for path in inside if reads(path)]
+    files = [root / path for path in inside if _is_data(path, Path(folder), reads)]
+    of_split = _by_split(files, root / folder)
+    used = chain.from_iterable(of_split.values())
+    size = sum(listed[path.relative_to(root)] for path in used)
+    if size > LARGEST:
+        most = f"its files have {size / 2**30:.1f} GiB; at most 1 GiB is read"
+        how = "Download some of them and give data.train=FILE"
+        raise UserError(f"hub:{name}: {most}. {how}.")
     splits: dict[str, list[Path]] = defaultdict(list)
-    for split, paths in _by_split(files, root / folder).items():
+    for split, paths in of_split.items():
         for path in paths:
             file = str(path.relative_to(root))
             splits[split].append(hub_file(f"{user}/{repo}", file, revision=revision))
@@ -198,14 +226,14 @@ def _endpoint() -> str | None:
 
 
 @cache  # a sweep asks for each run
-def _listing(repo: str, endpoint: str | None) -> tuple[str, list[Path]]:
-    """(commit, files) of a data set repository. Raises UserError."""
+def _listing(repo: str, endpoint: str | None) -> tuple[str, dict[Path, int]]:
+    """(commit, the bytes of each file) of a data set repository. Raises UserError."""
     from huggingface_hub import HfApi
 
     if offline():
         what = "which files it has is not known without network"
         raise UserError(f"hub:{repo}: {what}. Give data.file=FOLDER.")
     with hub_errors(f"hub:{repo}"):
-        about = HfApi(endpoint).dataset_info(repo)
-    files = about.siblings or ()
-    return str(about.sha), sorted(Path(file.rfilename) for file in files)
+        about = HfApi(endpoint).dataset_info(repo, files_metadata=True)
+    sizes = {Path(file.rfilename): file.size or 0 for file in about.siblings or ()}
+    return str(about.sha), dict(sorted(sizes.items()))

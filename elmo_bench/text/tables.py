@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import isnan
 from pathlib import Path
@@ -14,7 +14,13 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.reading import check_regular, reader
 from elmo_bench.base.sources import PACKED, TABLES
 from elmo_bench.text.columns import line_of
-from elmo_bench.text.csv_rows import CsvForm, form_of_csv, rows_of_csv, separator_of
+from elmo_bench.text.csv_rows import (
+    CsvForm,
+    form_of_csv,
+    marks_of,
+    rows_of_csv,
+    separator_of,
+)
 from elmo_bench.text.json_rows import rows_of_json
 from elmo_bench.text.parquet_rows import rows_of_parquet
 from elmo_bench.text.sizes import LARGEST, lines_of
@@ -44,10 +50,11 @@ def check_file(path: Path) -> None:
 
 
 @reader
-def read_table(path: Path) -> list[Row]:
+def read_table(path: Path, *, marks_are_text: bool = False) -> list[Row]:
     """The rows of a file, by its ending one of TABLES.
 
-    A number of a named class is replaced by the name. Raises UserError, with the line
+    A number of a named class is replaced by the name. marks_are_text: of TSV, as in
+    `rows_of_csv`. Raises UserError, with the line
     where there is one.
     """
     check_file(path)
@@ -58,13 +65,28 @@ def read_table(path: Path) -> list[Row]:
     if ending == ".parquet":
         rows = rows_of_parquet(path)
     elif ending in (".csv", ".tsv"):
-        rows = rows_of_csv(path, ending)
+        rows = rows_of_csv(path, ending, marks_are_text=marks_are_text)
     else:
         rows = rows_of_json(path, lines_of(path))
     if not rows:
         where = " below its header" if ending in (".csv", ".tsv") else ""
         raise UserError(f"{path}: no rows{where}. Give some.")
     return rows
+
+
+def marks_are_text(paths: Iterable[Path]) -> bool:
+    """Whether one of several files shows that quotation marks are text.
+
+    See `csv_rows.Marks`. False for a single file, which decides itself.
+    """
+    tables = [path for path in paths if ending_of(path) in (".csv", ".tsv")]
+    if len(tables) < 2:
+        return False
+    for path in tables:
+        form = form_of_csv(path, ending_of(path))
+        if form.separator == "\t" and marks_of(path).are_text:
+            return True
+    return False
 
 
 def write_table(

@@ -6,7 +6,7 @@ from typing import Any
 
 from elmo_bench.base.metric import MACRO_F1, Sums
 from elmo_bench.text.figures import LabelAccuracy, LabelMacroF1, macro_f1, types_in
-from elmo_bench.text.own_checks import GOLD, PREDICTED, scored_rows
+from elmo_bench.text.own_checks import GOLD, PREDICTED, note_alike, scored_rows
 from elmo_bench.text.tables import read_table
 
 
@@ -20,7 +20,9 @@ class _Table(LabelAccuracy):
         """
         rows = scored_rows(read_table(path), path)
         gold = [str(row[GOLD]).strip() for row in rows]
-        return gold, [str(row[PREDICTED]).strip() for row in rows]
+        predicted = [str(row[PREDICTED]).strip() for row in rows]
+        note_alike({*gold, *predicted}, "Each counts alone. Write them alike", path)
+        return gold, predicted
 
     def table(self, scores: Mapping[str, Any]) -> str:
         """The scores as text, one row a label."""

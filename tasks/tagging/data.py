@@ -19,8 +19,9 @@ from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
 from elmo_bench.tasks.tagging.forms import chosen_form, grouped, note_words, read_form
 from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
-from elmo_bench.text.own_checks import GOLD, PREDICTED, SHOWN, folded
+from elmo_bench.text.own_checks import GOLD, PREDICTED, SHOWN, folded, is_missing
 from elmo_bench.text.own_data import MERGE, OwnData
+from elmo_bench.text.own_texts import write_predicted
 from elmo_bench.text.schemes import (
     ALIASES,
     NAMES,
@@ -31,7 +32,7 @@ from elmo_bench.text.schemes import (
     Notation,
     notation_of,
 )
-from elmo_bench.text.tables import Row, ending_of, write_table
+from elmo_bench.text.tables import Row, ending_of
 from elmo_bench.text.tags import TaggedSentence
 
 
@@ -139,7 +140,9 @@ class Data(OwnData):
 
         Without tags if a column file has a single column, or NO_GOLD as its tags.
         """
-        rows = read_form(path, self.form)
+        named = [name for name in (*self.columns.values(), self.sentence) if name]
+        are_text = self.marks_are_text
+        rows = read_form(path, self.form, named=named, marks_are_text=are_text)
         return grouped(rows, self.sentence) if self.sentence else rows
 
     def names(self, rows: Sequence[Row], *, gold: bool = True) -> dict[str, str]:
@@ -155,6 +158,8 @@ class Data(OwnData):
         tokens = self.text(row.get(names["tokens"]), where)
         cell = row.get(names["tags"]) if "tags" in names else None
         tags = tokens_of(cell) if isinstance(cell, str) else cell or []
+        if isinstance(tags, list) and all(map(is_missing, tags)):
+            tags = []
         if not isinstance(tags, list) or not all(map(_is_tag, tags)):
             what = f"has {cell!r:.60} where tags belong"
             raise UserError(f"{where} {what}. Give a list with one for each token.")
@@ -268,7 +273,7 @@ class Data(OwnData):
             for sentence, tags in pairs:
                 gold = [*sentence.tags] or None
                 rows.append(sentence.row | {GOLD: gold, PREDICTED: tags})
-            write_table(path, rows, like=self.read_last)
+            write_predicted(path, examples, rows, like=self.read_last)
             return
         with atomic_write(path, "w") as handle:
             for sentence, tags in pairs:

@@ -6,7 +6,7 @@ and of tags, from 1, such as `2:4`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ FIELDS = (
     "deps",
     "misc",
 )
+USUAL_NAMES = {*USUAL["tokens"], *USUAL["tags"]}
 WORDS = ("form", "lemma")  # fields that are no gold: `_` is a word there
 MOST_LINES = 5_000_000  # a line takes 300 bytes
 
@@ -64,11 +65,21 @@ def chosen_form(choice: str | None) -> str | Columns | None:
     return int(numbers[1]) - 1, int(numbers[2]) - 1
 
 
-def read_form(path: Path, choice: str | Columns | None) -> list[Row]:
-    """The rows of a file: sentences, or rows of a table. Raises UserError."""
+def read_form(
+    path: Path,
+    choice: str | Columns | None,
+    *,
+    named: Collection[str] = (),
+    marks_are_text: bool = False,
+) -> list[Row]:
+    """The rows of a file: sentences, or rows of a table.
+
+    named: columns that the user names, so that a line with one is a header.
+    marks_are_text: as in `read_table`. Raises UserError.
+    """
     check_file(path)
-    if choice == TABLE or (choice is None and _is_table(path)):
-        return read_table(path)
+    if choice == TABLE or (choice is None and _is_table(path, named)):
+        return read_table(path, marks_are_text=marks_are_text)
     lines = [*islice(lines_of(path, crlf=False), MOST_LINES + 1)]
     if len(lines) > MOST_LINES:
         most = f"more than {MOST_LINES:,} lines"
@@ -104,20 +115,23 @@ def note_words(path: Path, words: int) -> None:
         note(f"read as {words:,} words with tags, a word a line", path)
 
 
-def _is_table(path: Path) -> bool:
+def _is_table(path: Path, named: Collection[str]) -> bool:
     """Whether a file is a table by its name, and not a token a line."""
-    return ending_of(path) in TABLES and not _is_column_table(path)
+    return ending_of(path) in TABLES and not _is_column_table(path, named)
 
 
-def _is_column_table(path: Path) -> bool:
+def _is_column_table(path: Path, named: Collection[str]) -> bool:
     """Whether a file called .tsv or .csv has a token a line.
 
-    It has blank lines between others, and no header.
+    It has blank lines between others, and no header. A line of empty cells is blank,
+    too, unless the first line has the usual name of a column.
     """
     if ending_of(path) not in (".tsv", ".csv"):
         return False
+    names = {name.lower() for name in named}
     separator = ""
     count = 0  # cells of a line
+    may_be_header = False  # the first line
     gap = False  # a blank line was read
     parted = False  # and a line after it
     for _, line in lines_of(path):
@@ -126,11 +140,16 @@ def _is_column_table(path: Path) -> bool:
             continue
         if line.startswith("#"):
             continue
-        parted = parted or gap
         separator = separator or separator_of(path, line)
         cells = [cell.strip().lower() for cell in split_line(line, separator)]
-        if count == 0 and _is_header({*cells}):
-            return False
+        if not any(cells) and not may_be_header:
+            gap = count > 0
+            continue
+        parted = parted or gap
+        if count == 0:
+            if _is_header({*cells}) or not names.isdisjoint(cells):
+                return False
+            may_be_header = not USUAL_NAMES.isdisjoint(cells)
         count = count or len(cells)
         if count == 1 or len(cells) != count:
             return False
@@ -178,18 +197,20 @@ def _columns(
     layout = layout_of(path, lines, filled)
     sentences = read_sentences(path, lines, layout)
     token, tag = choice or token_and_tag(path, sentences, layout)
+    if layout.count == 1:
+        tag = None
     if choice and sentences and max(choice) >= layout.count:
-        asked = f"data.columns={token + 1}:{tag + 1}"
+        asked = f"data.columns={choice[0] + 1}:{choice[1] + 1}"
         has = f"but its lines have {layout.count} columns"
         raise UserError(f"{path}: {asked}, {has}. Give two of these.")
     rows: list[Row] = []
     for sentence in sentences:
         tokens = [unescaped(cells[token]) for cells in sentence]
         tags = None
-        if layout.count > 1:
+        if tag is not None:
             tags = [unescaped(cells[tag]) for cells in sentence]
         rows.append({"tokens": tokens, "tags": tags})
-    if layout.count > 1:
+    if tag is not None:
         _mark_unknown(path, rows)
     return rows
 

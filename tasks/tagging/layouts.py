@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError, every
@@ -24,6 +25,7 @@ ID = re.compile(r"\d+([-.]\d+)?")
 MOST_TAGS = 1000  # distinct ones of a column that is looked at
 Lines = Sequence[tuple[int, str]]  # line number from 1, text
 Columns = tuple[int, int]  # of tokens and of tags, from 0
+Guessed = tuple[int, int | None]  # the same; None: there are no tags
 Cells = list[str]
 
 
@@ -36,12 +38,14 @@ class Layout:
     indexed: bool  # the first column counts the tokens of each sentence
 
     def cells(self, line: str) -> Cells:
-        """The cells of a line; none in a blank line."""
+        """The cells of a line; none in a blank line, or if all of them are empty.
+
+        Excel writes a blank line as `;` or `,,`.
+        """
         if self.separator == "":
             return cells_of(line)
-        if not line.strip():
-            return []
-        return [cell.strip() for cell in split_line(line, self.separator)]
+        cells = [cell.strip() for cell in split_line(line, self.separator)]
+        return cells if any(cells) else []
 
 
 def split_line(line: str, separator: str) -> Cells:
@@ -78,24 +82,28 @@ def layout_of(path: Path, lines: Lines, filled: Sequence[str]) -> Layout:
         tabbed, with_tabs = _most_common(line.count("\t") + 1 for line in filled)
         separator = "\t" if tabbed > 1 and with_tabs > with_spaces else ""
     unindexed = Layout(0, separator, False)
-    count, _ = _most_common(len(unindexed.cells(line)) for line in filled)
-    return Layout(count, separator, count > 2 and _is_indexed(unindexed, lines))
+    counts = [len(unindexed.cells(line)) for line in filled]
+    count, _ = _most_common(filter(None, counts))
+    return Layout(count, separator, count > 1 and _is_indexed(unindexed, lines))
 
 
 def _most_common(numbers: Iterable[int]) -> tuple[int, int]:
-    """The most frequent number, and how often it occurs."""
-    [(number, count)] = Counter(numbers).most_common(1)
+    """The most frequent number, and how often it occurs; (1, 0) if there is none."""
+    [(number, count)] = Counter(numbers).most_common(1) or [(1, 0)]
     return number, count
 
 
 def _is_indexed(layout: Layout, lines: Lines) -> bool:
     """Whether the first cells count the tokens: 1, 2, 3 … (or from 0).
 
-    They do so in nine of ten sentences, and are numbers in all lines.
+    They count those of each sentence, or of the file. They do so in nine of ten
+    sentences, and are numbers in all lines. A sentence of one token counts nothing.
     """
     right = 0
     wrong = 0
-    before: int | None = None  # the number of the token before, in the sentence
+    several = False  # whether a sentence has more than one token
+    last = 0  # the number of the token before, in the file
+    before: int | None = None  # the same, in the sentence
     counts = True  # whether the numbers of the sentence do count
     for _, line in [*lines, (0, "")]:
         is_other = line.startswith((BOUNDARY, "#"))
@@ -104,17 +112,18 @@ def _is_indexed(layout: Layout, lines: Lines) -> bool:
             return False
         if cells and cells[0].isdecimal():
             number = int(cells[0][:9])
-            follows = number < 2 if before is None else number == before + 1
-            counts = counts and follows
-            before = number
-        elif not line.strip() and before is not None:
+            starts = before is None and number < 2
+            counts = counts and (starts or number == last + 1)
+            several = several or before is not None
+            before = last = number
+        elif not cells and not is_other and before is not None:
             if counts:
                 right += 1
             else:
                 wrong += 1
             before = None
             counts = True
-    return right > 9 * wrong
+    return right > 9 * wrong and (several or layout.count > 2)
 
 
 def read_sentences(path: Path, lines: Lines, layout: Layout) -> list[list[Cells]]:
@@ -154,14 +163,20 @@ def read_sentences(path: Path, lines: Lines, layout: Layout) -> list[list[Cells]
 
 def token_and_tag(
     path: Path, sentences: Sequence[Sequence[Cells]], layout: Layout
-) -> Columns:
+) -> Guessed:
     """The first column and the last one; what is unusual is noted.
 
     In a file whose first column counts the tokens, these are in the second, and the
-    last column may say nothing.
+    last column may say nothing. Raises UserError if the first one has no tokens.
     """
     token = int(layout.indexed)
     tag = layout.count - 1
+    if layout.count > 1:
+        _check_tokens(path, sentences, token)
+    if token == tag:
+        if layout.indexed:
+            note("columns: the first counts tokens; tokens=2 of 2, no tags", path)
+        return token, None
     spans = _span_columns(sentences, range(token + 1, layout.count))
     if layout.indexed and spans and _values(sentences, tag) <= {"-", "_"}:
         tag = spans[-1]
@@ -173,6 +188,26 @@ def token_and_tag(
         how = "data.columns=TOKENS:TAGS chooses others"
         note(f"columns: {counted}{chosen}{more}. {how}", path)
     return token, tag
+
+
+def _check_tokens(path: Path, sentences: Sequence[Sequence[Cells]], token: int) -> None:
+    """Raise UserError if a column that was guessed has numbers or names of documents.
+
+    All of its cells are whole numbers then, or each sentence has one value.
+    """
+    columns: list[list[str]] = []
+    for sentence in sentences:
+        if len(sentence) > 1:
+            columns.append([cells[token] for cells in sentence])
+    what = ""
+    if columns and all(len(set(column)) == 1 for column in columns):
+        what = f"one value in each sentence, such as {columns[0][0]:.40}"
+    elif columns and all(map(str.isdecimal, chain.from_iterable(columns))):
+        what = "only whole numbers"
+    if what:
+        which = f"column {token + 1} should have the tokens, but has {what}"
+        how = "Name the columns: data.columns=TOKENS:TAGS, such as 2:3"
+        raise UserError(f"{path}: {which}. {how}.")
 
 
 def _span_columns(

@@ -13,7 +13,7 @@ from safetensors.numpy import save
 
 from elmo_bench.base.arrays import write_arrays
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, keep_inputs, refusal
+from elmo_bench.base.files import atomic_write, keep_inputs, read_lines, refusal
 from elmo_bench.base.tensor_files import TYPES, write_tensors
 
 
@@ -39,6 +39,21 @@ def test_what_a_disk_refuses_is_one_line_and_changes_nothing(tmp_path, number):
     assert str(raised.value).startswith(f"{path}: ")
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("x.conll.bz2", r"Unpack it: bzip2 -dc x\.conll\.bz2 \| xz > x\.conll\.xz"),
+        ("x.zip", "Unpack it: unzip -p"),
+        ("x.txt.zst", "Unpack it: zstd -dc"),
+        ("x.XLSX", "Save it as CSV UTF-8"),
+    ],
+)
+def test_packed_files_and_spreadsheets_that_are_not_read_are_named(tmp_path, name, how):
+    (tmp_path / name).write_bytes(b"BZh91AY&SY\xff\xfe")
+    with pytest.raises(UserError, match=f"is not read. {how}"):
+        [*read_lines(tmp_path / name)]
 
 
 def test_a_name_that_no_file_can_have(tmp_path, monkeypatch):

@@ -79,6 +79,7 @@ def test_data_behind_a_link_are_named_after_the_link(tmp_path, monkeypatch):
         (tmp_path / link).symlink_to(tmp_path / "store" / "MD5E-s9--0f")
     assert own_suite(f"{tmp_path}/reviews.csv", None) == "reviews"
     assert own_suite(None, f"{tmp_path}/reviews/train.csv") == "reviews"
+    assert own_suite("cafe\u0301.csv", None) == "caf\u00e9"  # as macOS writes it
     monkeypatch.chdir(tmp_path / "reviews")
     assert own_suite(".", None) == own_suite(None, "train.csv") == own_suite("../reviews/.", None) == "reviews"
     assert own_suite("..", None) == own_suite(None, "../train.csv") == tmp_path.name

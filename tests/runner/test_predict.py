@@ -8,9 +8,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.__main__ import main
+from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner import trained
 from elmo_bench.runner.data import build_data, read_splits
+from elmo_bench.runner.predict import predict
 from tests.ledger.records import hash_of
 from tests.runs import GOLDEN, VECTORS, described, first_ones, run_small
 
@@ -91,6 +93,14 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run, refused):
     kept.unlink()
     assert main(["predict", str(paths.record), str(text), str(tmp_path / "out")]) == 2
     assert "the head of this run is not here (heads are not committed)." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["out.jsonl.gz", "out.conll.XZ", "out.txt.bz2"])
+def test_the_name_of_a_packed_file_is_refused_before_anything_is_read(tmp_path, name, refused):
+    said = f"{name}: the name of a packed file, and it is written unpacked. Give a name without "
+    with pytest.raises(UserError, match=said):
+        predict(tmp_path / "no.json", tmp_path / "no.csv", tmp_path / name)
+    assert said in refused("texts", tmp_path / name, "task=ner", "suite=open")
 
 
 def test_texts_of_a_split_are_written_and_overwrite_no_data(tmp_path, refused):

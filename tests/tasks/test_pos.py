@@ -58,7 +58,7 @@ def test_columns(tmp_path, text, read):
             "I ca\nNo I ca\n",
             "found 3. Fix this line. A file of sentences, one a line, needs a line of more than",
         ),
-        ("x.txt", "I PRP", "may be cut off"),
+        ("x.txt", "I PRP", "may be cut off. End the last line with a newline, or download"),
     ],
 )
 def test_a_damaged_file_is_one_line(tmp_path, name, text, said):

@@ -144,6 +144,57 @@ def test_columns_are_chosen(tmp_path, content, columns, sentence, said):
     assert not said or any(said in each for each in notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "tokens", "tags"),
+    [
+        ("x.txt", "1\tEU\n2\trejects\n\n1\tAda\n2\tran\n", "EU rejects Ada ran", ""),
+        ("x.txt", "1 EU\n2 rejects\n\n3 Ada\n4 ran\n", "EU rejects Ada ran", ""),
+        ("x.conll", "1 EU B-O\n2 rejects O\n\n3 Ada B-P\n4 ran O\n", "EU rejects Ada ran", "B-O O B-P O"),
+        ("x.conll", "7 CD\n\n8 CD\n", "7 8", "CD CD"),
+        ("x.csv", "EU;B-O\nrejects;O\n;\nAda;B-P\nran;O\n;\n;\n", "EU rejects Ada ran", "B-O O B-P O"),
+        ("x.csv", "EU,NN,B-O\nrejects,VB,O\n,,\nAda,NN,B-P\n", "EU rejects Ada", "B-O O B-P"),
+    ],
+)
+def test_numbers_of_tokens_are_no_tokens_and_lines_of_empty_cells_end_sentences(tmp_path, name, content, tokens, tags):
+    with noted() as notes:
+        examples = task_class("tagging", "data")().read_file(Path(write(tmp_path / name, content)))
+    assert len(examples) == 2
+    assert " ".join(token for each in examples for token in each.tokens) == tokens
+    assert " ".join(tag for each in examples for tag in each.tags) == tags
+    said = "columns: the first counts tokens; tokens=2 of 2, no tags"
+    assert any(said in each for each in notes) == (name == "x.txt")
+
+
+NUMBERED = "12 EU B-O\n40 rejects O\n\n7 Ada B-P\n7 ran O\n\n"
+DOCUMENTS = "doc1 EU B-O\ndoc1 rejects O\n\ndoc2 Ada B-P\ndoc2 ran O\n\ndoc2 Stop O\n\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (NUMBERED, "only whole numbers"),
+        (DOCUMENTS, "one value in each sentence, such as doc1"),
+        (re.sub(r"(doc\d) (\w+)", r"\1 0 \2", DOCUMENTS), "one value in each sentence, such as doc1"),
+        (re.sub(r"doc(\d)", r"\1", DOCUMENTS), "one value in each sentence, such as 1"),
+    ],
+)
+def test_a_guessed_column_without_words_is_refused_and_a_named_one_obeyed(tmp_path, content, said):
+    path = Path(write(tmp_path / "x.conll", content))
+    how = "Name the columns: data.columns=TOKENS:TAGS, such as 2:3."
+    with pytest.raises(UserError, match=f"x.conll: column 1 should have the tokens, but has {said}. {how}"):
+        task_class("tagging", "data")().read_file(path)
+    examples = task_class("tagging", "data")(columns="1:3").read_file(path)
+    assert examples[0].tokens == tuple(line.split()[0] for line in content.splitlines()[:2])
+
+
+@pytest.mark.parametrize("options", [{"tokens": "sent", "tags": "own"}, {"tags": "own"}])
+def test_a_table_with_a_row_of_empty_cells_stays_one(tmp_path, options):
+    header = f"{options.get('tokens', 'tokens')},own\n"
+    path = Path(write(tmp_path / "x.csv", f"{header}Ada ran,B-P O\n,\nLi ran,B-P O\n"))
+    examples = task_class("tagging", "data")(**options).read_file(path)
+    assert [example.tokens for example in examples] == [("Ada", "ran"), (), ("Li", "ran")]
+
+
 ROWS = "sentence_id,words,labels\n" + "".join(
     f"{n},{word}{n},{tag}\n" for n in range(9) for word, tag in (("Ada", "B-P"), ("Li", "I-P"), ("ran", "O"))
 )
@@ -202,6 +253,14 @@ def test_a_table_called_tsv_stays_one(tmp_path):
 def test_new_text_of_one_token_a_sentence_is_predicted(tmp_path):
     path = Path(write(tmp_path / "x.conll", "Ada\n\nLi\n\n"))
     assert [example.tokens for example in task_class("tagging", "data")().read_file(path)] == [("Ada",), ("Li",)]
+
+
+@pytest.mark.parametrize("tag", ["", " "])
+def test_tags_that_are_all_missing_are_no_tags(tmp_path, tag):
+    content = f"n,words,tags\n1,Ada,{tag}\n1,ran,{tag}\n2,Li,B-P\n2,ran,O\n"
+    path = Path(write(tmp_path / "x.csv", content))
+    examples = task_class("tagging", "data")(sentence="n").read_file(path)
+    assert [example.tags for example in examples] == [(), ("B-P", "O")]
 
 
 def test_lines_have_a_limit(tmp_path, monkeypatch):

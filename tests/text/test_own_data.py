@@ -13,7 +13,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
-from elmo_bench.text import parquet_rows
+from elmo_bench.text import parquet_rows, split_files
 from elmo_bench.text.own_data import Labelled, cut_missing
 from elmo_bench.text.tables import read_table, write_table
 from tests.hub import COMMIT, as_parquet
@@ -290,6 +290,14 @@ def test_a_data_set_of_the_hub_its_shards_and_a_folder_in_it(hub):
     assert len(read("hub:me/folders/b")[0]["test"]) == 100
     with pytest.raises(UserError, match=r"^hub:me/folders: more than one test \(a/test.csv, .* or a folder inside"):
         read("hub:me/folders")
+
+
+def test_a_large_data_set_of_the_hub_is_refused_before_it_is_downloaded(hub, monkeypatch):
+    hub.repositories["me/large"] = {"train-0.csv": GOOD.encode(), "train-1.csv": GOOD.encode(), "x.md": b"x" * 9000}
+    monkeypatch.setattr(split_files, "LARGEST", len(GOOD) * 2 - 1)
+    with pytest.raises(UserError, match=r"hub:me/large: its files have .* GiB; at most 1 GiB is read\. Download some"):
+        read("hub:me/large")
+    assert not any("resolve" in each for each in hub.asked)
 
 
 def test_a_data_set_that_is_not_on_the_hub_or_cannot_be_asked_for_is_one_line(hub, monkeypatch):

@@ -45,6 +45,34 @@ def test_rows_without_gold_are_left_out_of_a_score_and_noted(tmp_path, content, 
     assert notes == said
 
 
+@pytest.mark.parametrize("labels", [("1", "1.0"), ("Spam", "spam")])
+def test_labels_that_only_their_spelling_distinguishes_are_noted(tmp_path, labels):
+    path = Path(write(tmp_path / "x.csv", f"gold,predicted\n{','.join(labels)}\n"))
+    with noted() as notes:
+        task_class("classification", "metric")().score_files(path)
+    what = "x.csv: labels that only case, white space or the form of a number distinguish"
+    assert notes == [f"{what}: {labels[0]!r} and {labels[1]!r}. Each counts alone. Write them alike"]
+
+
+@pytest.mark.parametrize(
+    ("task", "content", "replaced"),
+    [
+        ("classification", "text,label,predicted\na b,x,y\n", ["predicted"]),
+        ("classification", "text,label,gold\na b,x,y\n", ["gold"]),
+        ("classification", "text,gold\na b,x\n", []),
+        ("tagging", "tokens,tags,gold,predicted\nAda ran,B-P O,x,y\n", ["gold", "predicted"]),
+        ("tagging", "tokens,gold\nAda ran,B-P O\n", []),
+    ],
+)
+def test_columns_of_the_user_that_are_replaced_are_noted(tmp_path, task, content, replaced):
+    reader = data(task)
+    examples = reader.read_file(Path(write(tmp_path / "x.csv", content)))
+    with noted() as notes:
+        reader.write(tmp_path / "out.csv", examples, [["O", "O"]] if task == "tagging" else ["z"])
+    said = "out.csv: the column {} of the input is replaced, since predictions have this name. Rename it in the input"
+    assert notes == [f"{said.format(name)} to keep it" for name in replaced]
+
+
 def test_gold_that_is_not_a_number_is_missing(tmp_path):
     """As pandas writes a column of numbers, of which some are missing."""
     write_table(

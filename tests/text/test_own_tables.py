@@ -126,6 +126,7 @@ FOLDERS = [  # files, {split: files}, unused
     (("trainData.csv", "devset.csv"), {"train": "trainData.csv", "dev": "devset.csv"}, ()),
     (("Training_Set.csv", "Test_Set.csv"), {"train": "Training_Set.csv", "test": "Test_Set.csv"}, ()),
     (("train.csv", "blind.csv", "more.csv"), {"train": "train.csv"}, ("blind.csv", "more.csv")),
+    (("train.csv", ".ipynb_checkpoints/test-checkpoint.csv", ".cache/a/train.csv"), {"train": "train.csv"}, ()),
     (("train.csv", "train-test.csv"), {"train": "train.csv"}, ("train-test.csv",)),
 ]  # fmt: skip
 
@@ -149,6 +150,31 @@ def test_the_files_of_a_folder_are_used_or_named(tmp_path, names, splits, unused
     said = f"files that no split uses: {', '.join(unused)}. Give data.train=, data.dev= and data.test=FILE to use them"
     assert (said in notes) == bool(unused)
     assert bool(unused) == any("no split uses" in each for each in notes)
+
+
+@pytest.mark.parametrize("other", ["train (1).csv", "train_old.csv", "a/train.csv"])
+def test_copies_of_a_split_are_not_joined(tmp_path, other):
+    for name in ("train.csv", other):
+        write(tmp_path / "x" / name, table(MANY, "text", "label"))
+    with pytest.raises(UserError, match=r"x: more than one train \(.*train.*\)\. Give data\.train=FILE"):
+        files_of(str(tmp_path / "x"), {}, data().reads)
+
+
+def test_parts_of_a_split_are_joined(tmp_path):
+    names = ["train-00000-of-00002-b42a775f407cee45.csv", "train-00001-of-00002-0f3fb6c1fb5fae6a.csv"]
+    for name in names:
+        write(tmp_path / "x" / name, table(MANY, "text", "label"))
+    [paths] = files_of(str(tmp_path / "x"), {}, data().reads).values()
+    assert [path.name for path in paths] == names
+
+
+@pytest.mark.parametrize(("key", "most"), [("MOST_ROWS_OF_ALL", 250), ("MOST_CELLS", 500), ("LARGEST", 5500)])
+def test_all_files_of_a_run_have_one_limit(tmp_path, monkeypatch, key, most):
+    for split in ("train", "dev", "test"):
+        write(tmp_path / "x" / f"{split}.csv", table(MANY, "text", "label"))
+    monkeypatch.setattr(sizes, key, most)
+    with pytest.raises(UserError, match=rf"test\.csv: with the files before it, more than {most:,} "):
+        read(tmp_path / "x")
 
 
 @pytest.mark.parametrize("shift", range(10))
@@ -199,6 +225,46 @@ def test_a_cell_that_is_split_since_marks_are_text_is_noted(tmp_path):
     assert [row["text"] for row in rows] == ['"a', 'c"', "fine"]
     what = "quotation marks are text here and each line is a row, since a cell begins with a mark and does not end so"
     assert notes == [f"x.tsv: {what}: line 2"]
+
+
+SPOKEN = 'text\tlabel\n"all of it"\tbad\n"So" he\tgood\n' + "fine\tgood\nno\tbad\n" * 9
+
+
+@pytest.mark.parametrize(
+    ("dev", "text"),
+    [
+        ('text\tlabel\n"all of it"\tbad\nfine\tgood\n', '"all of it"'),
+        ('"text"\t"label"\n"all of it"\t"bad"\n"fine"\t"good"\n', "all of it"),
+        ('text\tlabel\n"all ""of"" it"\tbad\nfine\tgood\n', 'all "of" it'),
+        ('text\tlabel\n"all of\nit"\tbad\nfine\tgood\n', "all of it"),
+    ],
+)
+def test_files_of_one_data_set_are_quoted_alike(tmp_path, dev, text):
+    write(tmp_path / "x" / "train.tsv", SPOKEN)
+    path = Path(write(tmp_path / "x" / "dev.tsv", dev))
+    splits, notes = read(tmp_path / "x")
+    assert " ".join(splits["dev"][0].texts[0]) == text
+    said = "dev.tsv: quotation marks are text here and each line is a row, as in another file of these data: line 2"
+    assert (said in notes) == text.startswith('"')
+    with noted() as notes:
+        data().read_file(path)
+    assert ("dev.tsv: quotation marks around a whole cell are left out: line 2" in notes) == text.startswith('"')
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("# comment\ntext,label\na,b\n", "2: 2 cells in 1 columns. The columns were read as # comment, separated by "
+         "','. The first line must have the names, between , ; or tabs"),
+        ("id|text|label\n1|a|x\n2|b, c|y\n", "3: 2 cells in 1 columns. The columns were read as id|text|label"),
+        ("text,label\na,b,c\nd,e,f\n", "2: 3 cells in 2 columns. The columns were read as text, label"),
+        ('"text", "label"\n"a, b", "pos, neg"\n', "2: 3 cells in 2 columns. Remove the space before a quotation mark"),
+        ("text,label\na,b\na,b,c\n", "3: 3 cells in 2 columns. Fix this row"),
+    ],
+)  # fmt: skip
+def test_a_header_that_was_not_understood_is_shown(tmp_path, content, said):
+    with pytest.raises(UserError, match=re.escape(f"x.csv:{said}")):
+        read_table(Path(write(tmp_path / "x.csv", content)))
 
 
 @pytest.mark.parametrize(
