@@ -112,16 +112,19 @@ class ElmoEncoder(Shareable):
         self.dim = 2 * bilm.options.projection_dim
         self.parameters = sum(parameter.numel() for parameter in bilm.parameters())
         self._last_states: list[State] = []  # after the last call
-        self.to(device_named(device))
+        self.to(device)
 
     def to(self, device: str | torch.device) -> None:
         """Run on this device from now on. Remembered words are forgotten.
 
-        Raises UserError if the device cannot compute in the encoder's precision.
+        Raises UserError if there is no such device here, or if it cannot compute in
+        the encoder's precision. The encoder then remains on the device before.
         """
-        self.device = torch.device(device)
+        device = device_named(str(device))
+        network = self._network_on(device)
+        self.device = device
         self._forget()
-        self.network  # noqa: B018  made at once, for its error
+        self.network = network
 
     def _forget(self) -> None:
         """Forget what the device has."""
@@ -132,7 +135,11 @@ class ElmoEncoder(Shareable):
     @cached_property
     def network(self) -> Network:
         """The fastest network of the weights on the device."""
-        return fastest(self.bilm, precision=self.precision, device=str(self.device))
+        return self._network_on(self.device)
+
+    def _network_on(self, device: torch.device) -> Network:
+        """The network on a device. Raises UserError for a precision that it lacks."""
+        return fastest(self.bilm, precision=self.precision, device=str(device))
 
     @cached_property
     def vectors(self) -> WordVectors:

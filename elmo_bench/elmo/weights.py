@@ -269,7 +269,7 @@ def untrained(options: BiLMOptions, *, seed: int) -> tuple[BiLM, str]:
     """A frozen biLM with initial values of a seed, and the SHA-256 of its numbers."""
     with torch.random.fork_rng(devices=[]):
         bilm = BiLM(options)
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # no GPU's generator
         initialise(bilm)
     digest = hashlib.sha256()
     for parameter in bilm.requires_grad_(False).parameters():

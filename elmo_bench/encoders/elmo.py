@@ -4,7 +4,6 @@ It reads whole sentences, or one word at a time.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -77,8 +76,7 @@ class TunedElmo(ElmoEncoder):
         self.bilm.to(self.device).requires_grad_(True)
         self.tuned = Tuned(self.bilm, self._read_tuned, way="full")
 
-    @cached_property
-    def network(self) -> BatchedBiLM:
+    def _network_on(self, _device: torch.device) -> BatchedBiLM:
         """The network of the numbers that are trained, and no copy of them."""
         used("bilm", "batched float32")
         return BatchedBiLM(self.bilm)
@@ -91,7 +89,10 @@ class TunedElmo(ElmoEncoder):
         return super().encode(sentences, markers=markers)
 
     def _read_tuned(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """[L, T, D] of each sentence, with gradients."""
+        """[L, T, D] of each sentence, with gradients.
+
+        float32; under autocast bfloat16, if the network's products are.
+        """
         marked = [(*START, *sentence, *END) for sentence in sentences]
 
         def start(table: Tensor) -> list[State]:

@@ -28,7 +28,7 @@ from elmo_bench.encoders import Encoder, hf_files
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_adapter import has_adapter
 from elmo_bench.encoders.hf_lora import prepare_training
-from elmo_bench.encoders.hf_model import load_model, to_bfloat16
+from elmo_bench.encoders.hf_model import is_of_machine, load_model, to_bfloat16
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces, flat
 from elmo_bench.encoders.tuning import FROZEN, TRAINED_TEXTS, Tuned, check_way
 from elmo_bench.text.batch import by_length, pools
@@ -236,9 +236,9 @@ class HfEncoder:
                 input_ids=ids, attention_mask=mask, output_hidden_states=True
             )
             layers: tuple[Tensor, ...] = outputs.hidden_states
-        except torch.OutOfMemoryError:
-            raise
         except (IndexError, RuntimeError) as error:
+            if is_of_machine(error):
+                raise
             raise UserError(
                 f"encoder.name={self.folder}: cannot read {ids.shape[1]} pieces at "
                 f"once ({str(error).splitlines()[0]:.100}). If it reads fewer, give "

@@ -52,7 +52,7 @@ def _add_adapters(network: nn.Module, *, name: str, seed: int) -> None:
     settings: dict[str, Any] = {"r": RANK, "lora_alpha": ALPHA, "lora_dropout": 0.0}
     config = peft.LoraConfig(target_modules=targets, **settings)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # no GPU's generator
         peft.inject_adapter_in_model(config, network)
     for parameter_name, parameter in network.named_parameters():
         parameter.requires_grad_("lora_" in parameter_name)

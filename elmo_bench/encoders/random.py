@@ -29,14 +29,13 @@ class UntrainedEncoder(ElmoEncoder):
 
     identity: str  # of shape and scales: the same for every seed
     inputs: list[Path]
-    scales: Tensor  # L11
+    scales: Tensor  # L11, on the CPU: an encoder may be pickled
 
     def batch(
         self, sentences: Sequence[Sequence[str]], *, markers: bool = False
     ) -> tuple[Tensor, list[int]]:
         layers, lengths = super().batch(sentences, markers=markers)
-        self.scales = self.scales.to(layers.device)
-        return layers * self.scales, lengths
+        return layers * self.scales.to(layers.device), lengths
 
 
 def load(
@@ -73,8 +72,7 @@ def load(
     )
     encoder.identity = identity
     encoder.inputs = [options]
-    column = torch.tensor(factors, dtype=torch.float32, device=encoder.device)
-    encoder.scales = column[:, None, None]
+    encoder.scales = torch.tensor(factors, dtype=torch.float32)[:, None, None]
     return encoder
 
 

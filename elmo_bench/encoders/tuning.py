@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.progress import console
 from elmo_bench.elmo.frozen import moved
 from elmo_bench.encoders import Encoder, Sentence
 from elmo_bench.encoders.cache import LayerStore
@@ -23,7 +24,8 @@ WAYS = (FROZEN, "lora", "full")
 # Texts that a transformer of a tuned run reads at once on a CPU, at most. A frozen one
 # reads many texts by length; a batch has few, so large pools would have much padding.
 TRAINED_TEXTS = 8
-# float32 [L, T, D] of each sentence, with gradients.
+# [L, T, D] of each sentence, with gradients: float32, or an ELMo's bfloat16 under
+# autocast.
 Read = Callable[[Sequence[Sequence[str]]], list[Tensor]]
 
 
@@ -87,7 +89,7 @@ class Tuned(nn.Module):
         return numbers - self.count
 
     def forward(self, sentences: Sequence[Sentence]) -> Tensor:
-        """float32 [B, L, T, D] of B sentences, zeros after a sentence's end."""
+        """[B, L, T, D] of B sentences, of the type of `Read`; zeros after an end."""
         learns = self.training and not self.rests
         self.network.train(learns)
         with torch.set_grad_enabled(learns and torch.is_grad_enabled()):
@@ -111,15 +113,27 @@ def _padded(layers: Sequence[Tensor]) -> Tensor:
 
 
 def _freeze_unread(network: nn.Module, read: Read) -> None:
-    """Freeze the parameters that no layer depends on, such as a pooler's."""
+    """Freeze the parameters that no layer of a few texts depends on.
+
+    Prints how many numbers these are, unless they are a pooler's alone.
+    """
     with torch.enable_grad():
         total = sum(layers.sum() for layers in read(TEXTS))
     assert isinstance(total, Tensor)
     total.backward()
-    for parameter in network.parameters():
+    unread = 0
+    for name, parameter in network.named_parameters():
         if parameter.grad is None:
+            if parameter.requires_grad and "pooler" not in name:
+                unread += parameter.numel()
             parameter.requires_grad_(False)
         parameter.grad = None
+    if unread:
+        console.print(
+            f"encoder.contextual.tune: {unread:,} numbers stay frozen, because no "
+            "layer of a few short sentences depends on them",
+            highlight=False,
+        )
 
 
 class Texts:

@@ -129,6 +129,18 @@ def slope_(y: Tensor) -> Tensor:
     return y.addcmul_(y, y, value=-1)
 
 
+def check_first_pass(states: object) -> None:
+    """Raise RuntimeError if the states of a forward pass are None.
+
+    A layer's backward pass overwrites them, and leaves None for the next one.
+    """
+    if states is None:
+        raise RuntimeError(
+            "a second backward pass through a recurrent layer: the first one has "
+            "overwritten its states. Run the forward pass again."
+        )
+
+
 def _steps(*values: Tensor, backwards: bool = False) -> Iterator[tuple[Tensor, ...]]:
     """The values of each step."""
     direction = -1 if backwards else 1

@@ -107,7 +107,10 @@ class _MaxOverWindows(torch.autograd.Function):
         chosen = places[:, :, None].expand(-1, -1, width)  # WFK
         numbers = torch.arange(filters, device=places.device)[:, None]
         cells = rows.gather(1, chosen) * filters + numbers  # WFK
-        d_cells = gradients[0][:, :, None].expand_as(cells)
-        d_products = gradients[0].new_zeros(ctx.shape)
+        kind = gradients[0].dtype
+        # On a GPU, a sum of thousands of numbers would stop growing in bfloat16.
+        wide = torch.promote_types(kind, torch.float32)
+        d_cells = gradients[0].to(wide)[:, :, None].expand_as(cells)
+        d_products = d_cells.new_zeros(ctx.shape)
         d_products.view(-1).scatter_add_(0, cells.flatten(), d_cells.flatten())
-        return d_products, None, None
+        return d_products.to(kind), None, None

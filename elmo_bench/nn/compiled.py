@@ -88,7 +88,8 @@ def _pointer(array: Tensor | None) -> c_void_p:
 def _compiled(source: Path, real: str, named: str) -> CDLL | None:
     """The library. It takes a third of a second, so no file stays for later runs."""
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        # On NFS the loaded library leaves a file, so the folder cannot be removed.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             library = Path(folder, source.stem)
             options = [*FLAGS, f"-I{SHARED}", f"-DREAL={real}"]
             files = ["-o", str(library), str(source), "-lm"]

@@ -5,6 +5,7 @@ Inference of ELMo, pretraining and the heads' recurrent layers share them.
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 
 import torch
 
@@ -59,7 +60,13 @@ class Graphs:
         self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
             graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
-            loop()
+            try:
+                loop()
+            except BaseException:
+                # Else every later operation on the stream would be captured.
+                with suppress(RuntimeError):
+                    graph.capture_end()
+                raise
             graph.capture_end()
         current.wait_stream(self.stream)
         return graph

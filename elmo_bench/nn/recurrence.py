@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from elmo_bench.nn.cells import Lstm
+from elmo_bench.nn.cells import Lstm, check_first_pass
 from elmo_bench.nn.fixed_cells import FixedCell, FixedCells, fixed_cells_of
 
 
@@ -124,9 +125,11 @@ class _Recurrence(torch.autograd.Function):
         return y.mul_(2).masked_fill_(~mask[:, :, None], 0)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor):
         mask, by_step, by_token, read, outer, inner, scale = ctx.saved_tensors
         loop = ctx.loop
+        check_first_pass(loop)
         ctx.loop = None  # overwritten: a second backward pass would be wrong
         directions = by_step.shape[1]
         hidden = inner.shape[2]

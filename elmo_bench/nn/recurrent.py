@@ -5,8 +5,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from elmo_bench.nn.cells import check_first_pass
 from elmo_bench.nn.compiled import Loops, loops
 
 GRU_IN_C = Path(__file__).with_name("gru.c")  # see benchmarks/README.md for its speed
@@ -138,8 +140,10 @@ class _CompiledGru(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor):
         read, lengths, weight, recurrent = ctx.saved_tensors
+        check_first_pass(ctx.states)
         blocks, before = ctx.states
         ctx.states = None  # overwritten: a second backward pass would be wrong
         batch, length, _ = before.shape

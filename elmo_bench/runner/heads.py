@@ -238,8 +238,15 @@ def keep_head(
 ) -> dict[str, Any]:
     """Write the trained head of a run; what its record says of the file.
 
-    refit: it was trained on train and dev.
+    refit: it was trained on train and dev. Raises UserError if a number of the head is
+    not finite: no look at the loss sees what the last step did.
     """
+    for name, parameter in head.named_parameters():
+        if not parameter.isfinite().all():
+            raise UserError(
+                f"the trained head: {name} has numbers that are not finite. "
+                "Lower task.training.optimizer.lr."
+            )
     update: dict[str, Any] = {"attempt": attempt}
     if refit:
         update["refit"] = True

@@ -77,12 +77,15 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     if prepared.spec.head == FLOOR:
         fit(trained, prepared, logs)
         return trained
+    averages = _averages(training)
+    # An option that it refuses shows here, before the hours of encoding.
+    trained.module.configure_optimizers()
     fill(trained, prepared, ["train", "dev"])
     patience = _patience(training, trained)
     callbacks = [
         RandomState(),
         GpuMemory(),
-        *_averages(training),
+        *averages,
         trained.history,
         ShowProgress(prepared.title),
         *patience,

@@ -205,19 +205,23 @@ class HeadTraining(pl.LightningModule):
         losses = loss.detach() + (self._losses if index else 0)
         self._losses = losses
         if index % LOOK == 0 or self.trainer.is_last_batch:
-            self._check_losses(losses)
+            self._check_losses(losses, steps=index + 1)
         count = len(batch["numbers"])
         # Its mean over the epoch weights each step by its examples.
         self.log("loss", loss, batch_size=count, on_step=False, on_epoch=True)
         return loss
 
-    def _check_losses(self, losses: Tensor) -> None:
-        """Raises UserError if a loss of the epoch was not finite, or is past 1e15."""
+    def _check_losses(self, losses: Tensor, *, steps: int) -> None:
+        """Raises UserError if the sum of an epoch's losses is not finite, or past 1e15.
+
+        steps: of the epoch so far.
+        """
         if not losses.abs() < DIVERGED:
             epoch = self.current_epoch + 1
             raise UserError(
                 f"epoch {epoch}, by step {self.global_step}: "
-                f"the loss is {losses.item()}. Lower task.training.optimizer.lr."
+                f"the epoch's mean loss is {losses.item() / steps}. "
+                "Lower task.training.optimizer.lr."
             )
 
     def on_train_epoch_start(self) -> None:

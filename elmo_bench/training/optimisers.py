@@ -69,6 +69,7 @@ SCHEDULES = {
 # Arguments of schedules.
 COUNTS = ("step_size", "T_max")
 NUMBERS = ("gamma", "factor", "patience", "cooldown", "eta_min", "min_lr", "eps")
+SET_HERE = ("last_epoch", "mode", "threshold_mode")
 
 
 def build_schedule(
@@ -104,9 +105,14 @@ def build_schedule(
 
 
 def _check_numbers(arguments: Mapping[str, Any]) -> None:
-    """Raise UserError for an argument of a schedule that fails after hours."""
+    """Raise UserError for an argument of a schedule that fails after hours.
+
+    Also for one that a run sets.
+    """
     for key, value in arguments.items():
         option = f"task.training.schedule.{key}={value}"
+        if key in SET_HERE:
+            raise UserError(f"{option}: not an option of a run. Remove it.")
         if key in COUNTS and (type(value) is not int or value < 1):
             raise UserError(f"{option}: give a whole number from 1.")
         if key in NUMBERS and type(value) not in (int, float):

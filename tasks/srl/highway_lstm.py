@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_bench.nn.cells import Lstm, slope_
+from elmo_bench.nn.cells import Lstm, check_first_pass, slope_
 from elmo_bench.nn.compiled import Loops, loops
 from elmo_bench.nn.dropout import dropout_mask
 from elmo_bench.nn.recurrence import recur
@@ -121,8 +122,10 @@ class _Compiled(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor):
         x, lengths, weight, recurrent, keep = ctx.saved_tensors
+        check_first_pass(ctx.states)
         blocks, before, c, s = ctx.states
         ctx.states = None  # overwritten: a second backward pass would be wrong
         d_y = gradients[0].contiguous()

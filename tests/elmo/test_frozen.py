@@ -273,3 +273,16 @@ def test_a_model_with_elmo_can_be_compiled(requires_grad):
     encoder = ElmoEncoder(weights=str(GOLDEN))
     encode = torch.compile(lambda: encoder.encode(SENTENCES)[0], backend="eager")
     torch.testing.assert_close(encode(), encoder.encode(SENTENCES)[0])
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "nowhere", torch.device("meta")])
+def test_a_device_that_is_not_here_is_refused_and_the_encoder_stays(device):
+    encoder = ElmoEncoder(weights=str(GOLDEN))
+    before = encoder.network
+    with pytest.raises(UserError, match=f"^device={device}: no such device here"):
+        encoder.to(device)
+    assert (encoder.device.type, encoder.network) == ("cpu", before)
+    encoder.precision = "tf32"
+    with pytest.raises(UserError, match="tf32 needs a GPU"):
+        encoder.to("cpu")
+    assert encoder.network is before

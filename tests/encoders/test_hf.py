@@ -130,3 +130,26 @@ def test_code_of_the_folder_never_runs(tiny_bert, tmp_path):
     with pytest.raises(UserError, match="that transformers can load"):
         HfEncoder(weights=str(own))
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes", RuntimeError),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", RuntimeError),
+        ("CUDA error: an illegal memory access was encountered", RuntimeError),
+        ("CUDA error: device-side assert triggered", UserError),
+        ("The size of tensor a (37) must match the size of tensor b (32)", UserError),
+    ],
+)
+def test_an_error_of_the_machine_is_not_reported_as_too_many_pieces(tiny_bert, monkeypatch, said, kind):
+    encoder = HfEncoder(weights=str(tiny_bert))
+
+    def fail(**_):
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(encoder, "model", fail)
+    ids = torch.ones(1, 37, dtype=torch.long)
+    with pytest.raises(kind) as error:
+        encoder._forward(ids, ids)
+    assert ("cannot read 37 pieces at once" in str(error.value)) == (kind is UserError)

@@ -7,9 +7,12 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.elmo.options import BiLMOptions
+from elmo_bench.elmo.weights import untrained
 from elmo_bench.encoders.elmo import load as load_elmo
 from elmo_bench.encoders.hf import HfEncoder
-from elmo_bench.encoders.tuning import Texts, TextSource, _padded, source_of, tuned_part
+from elmo_bench.encoders.hf_lora import prepare_training
+from elmo_bench.encoders.tuning import Texts, TextSource, Tuned, _padded, source_of, tuned_part
 from elmo_bench.spec.names import load_encoder
 from tests.runs import GOLDEN
 from tests.tiny_bert import BLOCKS, WIDTH
@@ -194,8 +197,6 @@ def test_a_transformer_refuses(tiny_bert, monkeypatch):
 def test_a_network_without_query_and_value_has_no_adapters(tmp_path):
     """GPT-2 has one matrix for query, key and value."""
     pytest.importorskip("peft")
-    from elmo_bench.encoders.hf_lora import prepare_training
-
     network = torch.nn.Sequential(torch.nn.Linear(4, 4))
     with pytest.raises(UserError, match="mine has no attention whose projections"):
         prepare_training(network, "lora", name="mine", seed=0)
@@ -205,3 +206,29 @@ def test_a_network_without_query_and_value_has_no_adapters(tmp_path):
 def test_other_kinds_cannot_be_tuned(kind):
     with pytest.raises(UserError, match=f"tune=full: an encoder of kind {kind} cannot be tuned"):
         load_encoder(kind, tune="full", weights="mini")
+
+
+def test_numbers_that_three_short_texts_do_not_reach_stay_frozen_with_a_note(capsys):
+    network = torch.nn.ModuleDict({name: torch.nn.Linear(2, 2) for name in ("read", "expert", "pooler")})
+    tuned = Tuned(network, lambda _: [network["read"](torch.ones(1, 1, 2))], way="full")
+    assert (tuned.count, tuned.frozen) == (6, 12)
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("encoder.contextual.tune: 6 numbers stay frozen, because no layer of a few short")
+
+
+def draw_elmo():
+    untrained(BiLMOptions.from_file(GOLDEN / "options.json"), seed=1)
+
+
+def draw_adapters():
+    pytest.importorskip("peft")
+    network = torch.nn.ModuleDict({name: torch.nn.Linear(4, 4) for name in ("query", "value")})
+    prepare_training(network, "lora", name="mine", seed=1)
+
+
+@pytest.mark.parametrize("draw", [draw_elmo, draw_adapters])
+def test_the_generator_of_a_gpu_is_left_alone(draw, monkeypatch):
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+    draw()
+    assert seeds == []

@@ -1,6 +1,7 @@
 """The character CNN of a task: a word is read alone, as by plain modules."""
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from elmo_bench.nn import character_cnn
 from elmo_bench.nn.character_cnn import CharacterCnn
@@ -38,3 +39,30 @@ def test_blocks_of_words_have_the_values_and_gradients_of_the_whole(monkeypatch)
         y = cnn(rows)
         found.append([y, *torch.autograd.grad(y.square().sum(), list(cnn.parameters()))])
     torch.testing.assert_close(*found)
+
+
+class Sums(TorchDispatchMode):
+    """The types in which `scatter_add_` accumulates. On a GPU each addition rounds to them."""
+
+    def __init__(self):
+        super().__init__()
+        self.kinds = set()
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation is torch.ops.aten.scatter_add_.default:
+            self.kinds.add(args[0].dtype)
+        return operation(*args, **(kwargs or {}))
+
+
+def test_gradients_of_many_words_are_summed_in_float32_under_autocast():
+    torch.manual_seed(0)
+    cnn = CharacterCnn(Vocabulary("abc"), dim=5, filters=[[3, 7]])
+    rows = torch.tensor([[2, 3, 4]]).expand(2000, -1)  # bfloat16 counts to 256
+    found = []
+    for is_mixed in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
+            y = cnn(rows)
+        with Sums() as sums:
+            found.append(torch.autograd.grad(y.float().sum(), list(cnn.parameters())))
+        assert sums.kinds == {torch.float32}
+    torch.testing.assert_close(*found, atol=0.5, rtol=0.02)

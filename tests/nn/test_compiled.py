@@ -1,5 +1,6 @@
 """A C file compiled when it is first needed; without a compiler, its caller does without."""
 
+import errno
 import os
 import shutil
 
@@ -35,6 +36,17 @@ def test_it_computes_in_the_type_of_the_array(source, kind):
     torch.testing.assert_close(x, expected)
     run("forward", (2, 7, 5), LENGTHS, True, x, None)
     assert x.tolist() == [-2, -1]
+
+
+@needs_compiler
+def test_a_folder_that_cannot_be_removed_is_left(source, monkeypatch):
+    """NFS keeps a file in it while the library is loaded."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(os, "rmdir", refuse)
+    assert loops(source, LENGTHS.float()) is not None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -201,3 +203,25 @@ def test_on_a_gpu_two_shapes_before_a_backward_pass_have_the_numbers_of_the_cpu(
         for order, wanted in zip(orders, expected, strict=True):
             for found, right in zip(both("cuda", order), wanted, strict=True):
                 torch.testing.assert_close(found.cpu(), right, atol=1e-5, rtol=1e-4)
+
+
+def test_an_error_in_a_loop_ends_its_capture(monkeypatch):
+    calls = []
+
+    class Graph:
+        def capture_begin(self, **_):
+            calls.append("begin")
+
+        def capture_end(self):
+            calls.append("end")
+            raise RuntimeError("the capture is invalid")
+
+    stream = SimpleNamespace(wait_stream=lambda _: None)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
+    graphs = Graphs(torch.device("cpu"))
+    graphs.stream, graphs.pool = stream, None
+    with pytest.raises(ValueError, match="of the loop"):
+        graphs._capture(lambda: int("an error of the loop"))
+    assert calls == ["begin", "end"]

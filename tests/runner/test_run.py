@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.ledger import Record, RunPaths, check_record, digest_of, of_split, read_all, read_outcomes, slices_of
 from elmo_bench.runner import run as module
@@ -171,3 +172,17 @@ def test_a_failed_run_leaves_no_record_and_no_file(tmp_path, monkeypatch):
         run_small(tmp_path / "runs", "seed=3", "store=off")
     assert read_all(tmp_path / "runs") == ([], [])
     assert files(tmp_path / "runs") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["task.training.optimizer.name=adamm"], "optimizer.name=adamm: unknown name"),
+        (["task.training.schedule={name: cosine, every: 1}"], "schedule: .*T_max.* Check its options for cosine"),
+        (["+task.training.ema.decay=2", "+task.training.ema.warming=false"], "ema: .*must be at least 0 and below 1"),
+    ],
+)
+def test_options_of_training_are_checked_before_anything_is_encoded(tmp_path, monkeypatch, options, said):
+    monkeypatch.setattr("elmo_bench.runner.train.fill", lambda *_: pytest.fail("it encodes", pytrace=False))
+    with pytest.raises(UserError, match=said):
+        run_small(tmp_path, *options)

@@ -1,12 +1,16 @@
 """Alternating highway LSTMs: equal to a plain loop, in values and gradients."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
 
 from elmo_bench.nn.dropout import dropout_mask
+from elmo_bench.nn.recurrent import BiGru
 from elmo_bench.tasks.srl import highway_lstm
 from elmo_bench.tasks.srl.highway_lstm import AlternatingLstm, HighwayLstm
+from tests.nn.test_compiled import needs_compiler
 
 LENGTHS = (5, 1, 3)
 MASK = torch.arange(max(LENGTHS))[None] < torch.tensor(LENGTHS)[:, None]  # BT
@@ -98,3 +102,26 @@ def test_without_a_compiler_a_layer_is_the_plain_loop(backwards, dropout, monkey
     layer, x = highway_lstm.HighwayLstm(3, 4, backwards=backwards).double(), batch()
     for row, length in enumerate(LENGTHS):
         torch.testing.assert_close(layer(x, MASK)[row, :length], plainly(layer, x[row, :length]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "in_c"),
+    [
+        pytest.param(BiGru, True, marks=needs_compiler),
+        pytest.param(partial(HighwayLstm, backwards=False), True, marks=needs_compiler),
+        (partial(HighwayLstm, backwards=False), False),
+    ],
+)
+def test_what_one_backward_pass_cannot_give_is_an_error(kind, in_c, monkeypatch):
+    """Second derivatives would be wrong, and a second pass would read what the first has overwritten."""
+    if not in_c:
+        monkeypatch.setenv("CC", "no-such-compiler")
+    x = batch().float().requires_grad_()
+    layer = kind(3, 4)
+    [gradient] = torch.autograd.grad(layer(x, MASK).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+    total = layer(x, MASK).sum()
+    total.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match=r"Run the forward pass again\.$"):
+        total.backward()

@@ -1,7 +1,5 @@
 """A training step reads no number back, for which a GPU would be waited for, and still notices a loss that is none."""
 
-import re
-
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -46,11 +44,10 @@ def test_a_main_figure_that_no_record_can_have_ends_the_training_after_an_epoch(
     assert module.current_epoch == 0
 
 
-@pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "4.6e+31"])
-def test_one_loss_that_is_no_use_ends_the_training_before_the_epoch_is_scored(bad):
+@pytest.mark.parametrize(("bad", "mean"), [("nan", "nan"), ("inf", "inf"), ("-inf", "-inf"), ("3.25e+32", "4.64")])
+def test_one_loss_that_is_no_use_ends_the_training_before_the_epoch_is_scored(bad, mean):
     module = head_training(None)
     module.head.loss = lambda batch: module.head.weight + (float(bad) if module.global_step == 2 else 1)
-    begins = re.escape(bad[:2])
-    said = rf"epoch 1, by step 6: the loss is {begins}.*\. Lower task\.training\.optim"
+    said = rf"epoch 1, by step 6: the epoch's mean loss is {mean}.*\. Lower task\.training\.optim"
     with pytest.raises(UserError, match=said):
         fit(module, batches(7), batches(1), callbacks=[], epochs=1)

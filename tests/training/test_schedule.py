@@ -93,6 +93,10 @@ def test_a_score_of_0_is_no_plateau(tmp_path):
         ({"name": "cosine", "every": 5, "T_max": 1.5}, ".T_max=1.5: give a whole number from 1."),
         ({"name": "exponential", "every": 5, "gamma": "x"}, ".gamma=x: give a number."),
         ({"name": "plateau", "every": "epoch", "patience": "x"}, ".patience=x: give a number."),
+        *(
+            ({"name": "plateau", "every": "epoch", key: value}, f".{key}={value}: not an option of a run. Remove it.")
+            for key, value in (("last_epoch", 3), ("mode", "min"), ("threshold_mode", "abs"))
+        ),
         ({"name": "exponential", "every": True, "gamma": 0.5}, ".every=True: for plateau give epoch, else"),
     ],
 )
