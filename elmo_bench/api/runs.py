@@ -74,6 +74,7 @@ def sweep(*options: str) -> "pd.DataFrame":
     Warns of runs that are left to other processes.
     """
     _begin("sweep", options)
+    check_once(options)
     planned = plan(options)
     read_own_data(not_done(states_of(planned)))
     ended = _carry_out(planned)
@@ -84,7 +85,7 @@ def sweep(*options: str) -> "pd.DataFrame":
 def _begin(name: str, options: Sequence[str]) -> None:
     """Include folders, before anything imports torch.
 
-    Raises UserError for an option that is not a text, or is given twice.
+    Raises UserError for an option that is not a text.
     """
     wait_asleep()
     include_given([])
@@ -94,7 +95,6 @@ def _begin(name: str, options: Sequence[str]) -> None:
                 f"{name}({option!r:.60}): an option is a text, "
                 f'such as {name}("task=ner", "encoder=elmo").'
             )
-    check_once(options)
 
 
 def _carry_out(planned: Plan) -> list[RunState]:

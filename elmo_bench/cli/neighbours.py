@@ -15,7 +15,6 @@ from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser
 from elmo_bench.elmo.pretrained import locate
 from elmo_bench.pretraining.encode import Corpus, shard_files
-from elmo_bench.spec.options import check_once
 from elmo_bench.text.columns import tokens_of, unescaped
 
 if TYPE_CHECKING:
@@ -124,7 +123,6 @@ def _options_and_files(words: Sequence[str]) -> tuple[list[str], list[str]]:
             options.append(word)
         else:
             files.append(word)
-    check_once(options)
     return options, files
 
 

@@ -28,10 +28,8 @@ def main(arguments: list[str]) -> int:
 
     # Imported here, so that --help and a missing file do not wait for torch.
     from elmo_bench.runner.finished import data_files
-    from elmo_bench.spec.options import check_once
     from elmo_bench.spec.run_spec import described
 
-    check_once(options.options)
     spec, setup = described(*options.options)
     data_files(spec, setup)
     from elmo_bench.runner.data import write_texts

@@ -94,18 +94,22 @@ def _is_supported(override: Override) -> bool:
 
 
 def check_once(options: Sequence[str]) -> None:
-    """Raises UserError for an option that is given twice: the last would win."""
+    """Raises UserError for an option of a sweep that is given twice.
+
+    Of `run` and the others the last one counts, as in Hydra; of a sweep somebody who
+    writes `seed=0 seed=1` wants both.
+    """
     given: dict[str, list[str]] = {}
     for option in options:
         key, is_option, value = option.partition("=")
         if is_option:
             given.setdefault(key.lstrip("+"), []).append(value)
     for key, values in given.items():
-        if len(values) > 1:
-            distinct = ",".join(dict.fromkeys(values))
+        distinct = list(dict.fromkeys(values))
+        if len(distinct) > 1:
             raise UserError(
-                f"{key} is given {len(values)} times. Give it once; "
-                f"`sweep` takes several values as {key}={distinct}."
+                f"{key} is given {len(values)} times. "
+                f"Give all of its values at once: {key}={','.join(distinct)}"
             )
 
 

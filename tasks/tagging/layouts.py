@@ -172,7 +172,7 @@ def token_and_tag(
     token = int(layout.indexed)
     tag = layout.count - 1
     if layout.count > 1:
-        _check_tokens(path, sentences, token)
+        _check_tokens(path, sentences, token, columns=layout.count)
     if token == tag:
         if layout.indexed:
             note("columns: the first counts tokens; tokens=2 of 2, no tags", path)
@@ -190,19 +190,22 @@ def token_and_tag(
     return token, tag
 
 
-def _check_tokens(path: Path, sentences: Sequence[Sequence[Cells]], token: int) -> None:
+def _check_tokens(
+    path: Path, sentences: Sequence[Sequence[Cells]], token: int, *, columns: int
+) -> None:
     """Raise UserError if a column that was guessed has numbers or names of documents.
 
-    All of its cells are whole numbers then, or each sentence has one value.
+    All of its cells are whole numbers then or, with a third column that may have the
+    tokens, each sentence has one value.
     """
-    columns: list[list[str]] = []
+    words: list[list[str]] = []
     for sentence in sentences:
         if len(sentence) > 1:
-            columns.append([cells[token] for cells in sentence])
+            words.append([cells[token] for cells in sentence])
     what = ""
-    if columns and all(len(set(column)) == 1 for column in columns):
-        what = f"one value in each sentence, such as {columns[0][0]:.40}"
-    elif columns and all(map(str.isdecimal, chain.from_iterable(columns))):
+    if columns > 2 and words and all(len(set(column)) == 1 for column in words):
+        what = f"one value in each sentence, such as {words[0][0]:.40}"
+    elif words and all(map(str.isdecimal, chain.from_iterable(words))):
         what = "only whole numbers"
     if what:
         which = f"column {token + 1} should have the tokens, but has {what}"

@@ -39,7 +39,6 @@ MISTAKES = [
     (("seed=0,1",), "seed has 2 values: use `sweep`"),
     (("task=classification", "data.file=none.csv"), "none.csv"),
     ((["task=ner"],), "run(['task=ner']): an option is a text"),
-    (("seed=0", "seed=1"), "seed is given 2 times. Give it once; `sweep` takes several values as seed=0,1."),
 ]
 
 
