@@ -1,10 +1,12 @@
-"""Standard errors with items clustered by what was drawn: articles of SQuAD, documents of the English Web Treebank.
+"""Standard errors with items in larger clusters: articles of SQuAD, documents of the English Web Treebank, and
+neighbouring sentences of WNUT-17.
 
     python benchmarks/clusters.py --data FOLDER        # --ledger results/runs
 
 Verdicts cluster the questions about a passage and the predicates of a sentence. Passages of one article, or sentences
-of one document, were drawn together too. Of each step of table 1: its standard error, as published and by these larger
-clusters, and both p.
+of one document, were drawn together too. WNUT-17's sentences come from threads and articles, in their order, but the
+data do not say where one ends: NEIGHBOURS of them count as one. Of each step of table 1: its standard error, as
+published and by these larger clusters, and both p.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec, Setup
 
 ROOT = Path(__file__).resolve().parents[1]
+NEIGHBOURS = 10
 STEPS = (
     ("elmo_word", "glove"),
     ("elmo", "elmo_word"),
@@ -48,8 +51,12 @@ def main() -> int:
     frame = runs(options.ledger, read_all(options.ledger, metrics=metric_of).records)
     print("| task | step | standard error | by larger clusters | p | by larger clusters |")
     print("|---|---|---:|---:|---:|---:|")
-    for task, larger in (("squad", articles(options.data)), ("srl", documents())):
-        read_larger = clustered(task, options.data, larger)
+    readers = {
+        "squad": clustered("squad", options.data, articles(options.data)),
+        "srl": clustered("srl", options.data, documents()),
+        "ner": neighbours,
+    }
+    for task, read_larger in readers.items():
         for ours, theirs in STEPS:
             usual = step(frame, task, ours, theirs, read_outcomes)
             other = step(frame, task, ours, theirs, read_larger)
@@ -60,8 +67,9 @@ def main() -> int:
 
 
 def step(frame: pd.DataFrame, task: str, ours: str, theirs: str, read: Callable[[RunPaths], Any]) -> Any:
-    """The comparison of two encoders on a task of the open suite, on test."""
-    table = systems(shown(frame[(frame.suite == "open") & (frame.task == task)]))
+    """The comparison of two encoders on a task of the open suite, on test, by their default runs."""
+    defaults = frame.spec.map(lambda spec: not spec.changes)
+    table = systems(shown(frame[defaults & (frame.suite == "open") & (frame.task == task)]))
     by_label = table.set_index("run_label").hash
     [row] = compare(frame, pairs_of([(by_label[ours], by_label[theirs])]), read=read).itertuples()
     return row
@@ -83,6 +91,13 @@ def clustered(task: str, data: Path, larger: dict[Any, str]) -> Callable[[RunPat
         return outcomes
 
     return read
+
+
+def neighbours(paths: RunPaths) -> Any:
+    """Outcomes of test whose items are clustered in the order of the file, NEIGHBOURS of them at a time."""
+    outcomes = dict(read_outcomes(paths))
+    outcomes[CLUSTER] = np.arange(len(outcomes["correct"])) // NEIGHBOURS
+    return outcomes
 
 
 def key_of(group: Any) -> Any:

@@ -42,6 +42,7 @@ RANKED = (
     "them; 1 is best. "
     "In brackets its 95 % interval, from the tests of all pairs on all tasks (Holm)."
 )
+UNRANKED = " No rank, since not converged on each of these tasks: {}."
 
 
 def compared(systems: pd.DataFrame) -> pd.DataFrame:
@@ -231,8 +232,9 @@ def _judged_or_chance(heading: str) -> Format:
 def _ranking_note(
     systems: pd.DataFrame, groups: pd.DataFrame, encoders: pd.DataFrame
 ) -> list[str]:
-    """On which tasks the ranks are."""
-    ranked = set(encoders[encoders["mean"].notna()].name)
+    """On which tasks the ranks are, and which encoders have none."""
+    has_rank = encoders["mean"].notna()
+    ranked = set(encoders[has_rank].name)
     if not ranked:
         return []
     converged = systems[systems["mark"] == ""]
@@ -240,4 +242,7 @@ def _ranking_note(
     for group in rows_of(groups):
         if ranked <= set(converged[converged.basis == group.basis].name):
             titles.append(group.task_title)
-    return [RANKED.format(", ".join(dict.fromkeys(titles)))]
+    note = RANKED.format(", ".join(dict.fromkeys(titles)))
+    if not has_rank.all():
+        note += UNRANKED.format(", ".join(encoders[~has_rank].name))
+    return [note]

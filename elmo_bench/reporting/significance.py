@@ -7,7 +7,8 @@ interval and one p-value, by Student's t.
 
 - Seeds: the sample variance over the seeds of each arm, divided by their number. Two
   runs with seed 0 read their batches in one order, and initial weights of equal shapes
-  are equal. Seeds are not paired for that: the intervals can only be too wide. On a
+  are equal. Seeds are not paired for that: in the published runs, scores of equal
+  seeds are no more alike than others. On a
   fraction of the training data they have their subset in common, which the seed draws;
   there it is the sample variance of the differences of equal seeds, divided by their
   number. Other runs lend no variance: whether they vary alike can hardly be tested with

@@ -37,3 +37,10 @@ def test_groups_get_the_number_of_their_document(monkeypatch, tmp_path):
     monkeypatch.setattr(clusters, "read_outcomes", lambda paths: {CLUSTER: np.array([0, 0, 1, 2])})
     read = clusters.clustered("squad", tmp_path, {"one": "x", "two": "y", "three": "x"})
     assert read(None)[CLUSTER].tolist() == [0, 0, 1, 0]
+
+
+def test_neighbours_count_as_one(monkeypatch):
+    monkeypatch.setattr(clusters, "read_outcomes", lambda paths: {"correct": np.zeros(25), "gold": np.ones(25)})
+    outcomes = clusters.neighbours(None)
+    assert outcomes[CLUSTER].tolist() == [0] * 10 + [1] * 10 + [2] * 5
+    assert outcomes["gold"].sum() == 25

@@ -31,6 +31,7 @@ def test_an_encoder_is_ranked_if_it_is_converged_on_every_task_of_elmo(tmp_path)
     lines = {line["encoder"]: line for line in texts(overview)}
     assert lines["elmo"]["Inference (snli)"].endswith("▲") and lines["random"]["Inference (snli)"].endswith("†")
     assert lines["mybert"]["Inference (snli)"] == "" == lines["mybert"]["mean rank"]
+    assert "not converged on each of these tasks: mybert, random." in " ".join(overview.notes)
     assert lines["chance"]["Named entities (ner)"] == "0.00"
     assert lines["elmo"]["Question answering (squad)"] == ""
 

@@ -16,8 +16,10 @@ from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, write_record
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.findings import read_findings
+from elmo_bench.reporting.names import task_title
 from elmo_bench.reporting.published import Published, verdict
 from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_published, write_readme
+from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.config import suite_tasks, task_yaml
 from elmo_bench.spec.experiments import Experiment, experiments
 from tests.ledger.records import OUTCOMES, changed, hash_of, put
@@ -26,6 +28,7 @@ from tests.reporting.ledgers import add, fill, full
 from tests.runs import ROOT, forget_configs
 
 RESULTS = ROOT / "results"
+ENCODERS = ["glove", "elmo_word", "elmo_alone", "elmo"]
 
 
 def test_a_run_is_a_row_and_a_changed_option_a_column(tmp_path):
@@ -159,12 +162,38 @@ def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_record
     dev, test = choices.scores(board.runs[board.runs.suite == "open"])
     shown = re.findall(r"^\| \w+ \| \w+ \| task\..*$", text, re.MULTILINE)
     assert shown and {*shown} <= {*choices.lines(dev)}
-    gains = re.findall(r"^\| \w+ \| (?:default|\d+) \| [\d, ]+ \| .*$", text, re.MULTILINE)
-    assert gains and {*gains} <= {*choices.budgets(dev, test)}
+    gains = re.findall(r"^\| \w+ \| (?:default|task[^|]+) \| [\d, ]+ \| .*$", text, re.MULTILINE)
+    assert gains and {*gains} <= {*choices.gains(dev, test)}
     chosen = [choice for choice in choices.rates(board.runs[board.runs.suite == "open"]) if choice.line]
     shown = re.findall(r"^\| \w+ \| \w+ \| (?:lora|full) \| .*$", text, re.MULTILINE)
     assert shown == [choice.line for choice in chosen]
     assert not any(choice.problem for choice in chosen)  # conf/experiment/tuned.yaml
+
+
+def test_one_family_of_all_of_table_1_would_show_three_differences_less_as_the_docs_say(committed):
+    _, board = committed
+    [gains] = [table.frame for table in board.tables if table.stem == "open-gains"]
+    together = gains[gains.family.isin(["primary", "parts"])]
+    lost = together[(np.array(holm(together.p.tolist())) > 0.05) & (together.verdict != "tie")]
+    steps = {"elmo_word": {"elmo_alone": "layers", "elmo": "layers and context"}, "elmo_alone": {"elmo": "context"}}
+    said = {f"{steps[row.their_name][row.our_name]} on {task_title(row.task).lower()}" for row in lost.itertuples()}
+    text = " ".join((ROOT / "docs/leaderboard.md").read_text(encoding="utf-8").split())
+    listed = re.search(r"three verdicts would be ties: (.*?)\.", text)[1]
+    assert said == {*re.split(r", and |, ", listed)}
+
+
+def test_scores_of_equal_seeds_are_no_more_alike_than_others_as_the_docs_say(committed):
+    _, board = committed
+    defaults = board.runs.spec.map(lambda spec: not spec.changes)
+    of_table = board.runs[(board.runs.suite == "open") & defaults]
+    together = apart = 0.0
+    for _, of_task in of_table[of_table.encoder.isin(ENCODERS)].groupby("task"):
+        scores = of_task.pivot_table(index="seed", columns="encoder", values="test").dropna()
+        covariance = scores.cov().to_numpy()
+        count = len(covariance)
+        apart += np.trace(covariance) * (count - 1)
+        together += covariance.sum() - np.trace(covariance)
+    assert -0.2 < together / apart < 0.1, together / apart
 
 
 def test_the_records_with_corrected_costs_say_so(committed):
