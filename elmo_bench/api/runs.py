@@ -13,17 +13,12 @@ from elmo_bench.cli.entry import entry
 from elmo_bench.ledger import Record, RunPaths
 from elmo_bench.reporting.endings import gain_over_floor, outcome
 from elmo_bench.reporting.results import results
-from elmo_bench.runner.first_look import (
-    check_own_files,
-    read_own_data,
-    refuse_launcher,
-)
+from elmo_bench.runner.first_look import read_own_data, ready
 from elmo_bench.runner.plan import Plan, plan
 from elmo_bench.runner.run import run as run_one
 from elmo_bench.runner.run import run_floor
-from elmo_bench.runner.states import RunState, not_done, states_of
+from elmo_bench.runner.states import RunState, ledger_of, not_done, states_of
 from elmo_bench.runner.sweep import run_sweep
-from elmo_bench.spec.config import compose
 from elmo_bench.spec.options import check_once
 
 if TYPE_CHECKING:
@@ -50,9 +45,7 @@ def run(*options: str) -> Record:
     another process works on the run. The folders of `$ELMO_BENCH_INCLUDE` are included.
     """
     _begin("run", options)
-    config = compose("config", options)
-    refuse_launcher(options)
-    check_own_files(config)
+    config = ready(options)
     record, _ = run_one(config)
     floor = run_floor(config, options)
     if floor is not None:
@@ -76,7 +69,7 @@ def sweep(*options: str) -> "pd.DataFrame":
     _begin("sweep", options)
     check_once(options)
     planned = plan(options)
-    read_own_data(not_done(states_of(planned)))
+    read_own_data(not_done(states_of(planned, ledger_of(planned))))
     ended = _carry_out(planned)
     _check(ended)
     return _rows(planned, ended)

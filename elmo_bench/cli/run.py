@@ -15,7 +15,7 @@ from elmo_bench.base.errors import redacted
 from elmo_bench.cli import Parser
 from elmo_bench.ledger import HeldElsewhere, Record, RunPaths
 from elmo_bench.reporting.endings import already, ending, outcome
-from elmo_bench.runner.first_look import check_own_files, refuse_launcher
+from elmo_bench.runner.first_look import ready
 from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.run import run, run_floor
 from elmo_bench.spec.config import CONF, choices, compose
@@ -34,12 +34,11 @@ def main(arguments: list[str]) -> int:
     if options.help or not (options.options or options.cfg):
         _print_help()
         return 0
-    config = compose("config", options.options)
     if options.cfg:
+        config = compose("config", options.options)
         print(redacted(OmegaConf.to_yaml(config)), end="")
         return 0
-    refuse_launcher(options.options)
-    check_own_files(config)
+    config = ready(options.options)
     return _run(config, options.options, options.attempt)
 
 

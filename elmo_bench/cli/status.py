@@ -11,7 +11,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.names import distinct_name
+from elmo_bench.reporting.names import counted, distinct_name
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.estimate import Amounts, readable
 from elmo_bench.runner.plan import PlannedRun, plan
@@ -119,8 +119,7 @@ def _summary(states: Sequence[RunState], ledger: LedgerState) -> str:
     if done:
         converged = sum(state.converged for state in states)
         parts[0] = f"{done} done ({converged} converged)"  # the first of STATES
-    runs = "1 run" if len(states) == 1 else f"{len(states)} runs"
-    summary = f"{runs}: {', '.join(parts)}"
+    summary = f"{counted(len(states))}: {', '.join(parts)}"
     if done == len(states):
         return summary
     return f"{summary}; {time_left(states, ledger)}"
@@ -148,7 +147,7 @@ def time_left(
     if any(run.setup.device == "cpu" for run in sizes or ()):
         text += " (by steps and tokens, or by runs that are done; on an idle machine)"
     if unknown:
-        text += f" and {unknown} runs without an estimate"
+        text += f" and {counted(unknown)} without an estimate"
     return text
 
 

@@ -7,23 +7,29 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from elmo_bench.base.errors import UserError, plain
+from elmo_bench.base.errors import plain
 from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser, row
 from elmo_bench.cli.entry import entry
 from elmo_bench.cli.report import write_page
 from elmo_bench.cli.status import time_left
-from elmo_bench.ledger import Record, RunPaths, read_record_at
+from elmo_bench.ledger import Record
 from elmo_bench.reporting.after_sweep import after_sweep
 from elmo_bench.reporting.console import overviews
 from elmo_bench.reporting.endings import already, next_lines, outcome
+from elmo_bench.reporting.names import counted
 from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.first_look import read_own_data
 from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.plan import Plan, PlannedRun, plan
-from elmo_bench.runner.states import RunState, ledger_of, not_done, states_of
+from elmo_bench.runner.states import (
+    LedgerState,
+    RunState,
+    ledger_of,
+    not_done,
+    states_of,
+)
 from elmo_bench.runner.sweep import run_sweep
-from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.options import check_once
 from elmo_bench.spec.task_files import FLOOR, reads_own_data
 
@@ -97,13 +103,13 @@ def _run(planned: Plan, results: list[RunState], *, as_row: bool) -> None:
 
     as_row: after each task, also print where its encoders are among published ones.
     """
-    states = states_of(planned)
+    ledger = ledger_of(planned)
+    states = states_of(planned, ledger)
     # A mistake in the user's data is one message now, and not one for each run.
     sizes = read_own_data(not_done(states))
-    print(_start(planned, states, sizes), flush=True)
+    print(_start(planned, ledger, states, sizes), flush=True)
     with progress("sweep", len(planned.runs)) as meter:
-        for ended in run_sweep(planned, entry, meter):
-            result = _checked(ended, planned.ledger)
+        for result in run_sweep(planned, entry, meter):
             results.append(result)
             print(f"{result.run.title}: {_outcome(result, planned.ledger)}", flush=True)
             if result.state == "skipped":
@@ -124,32 +130,21 @@ def _print_standing(task: str, planned: Plan, results: list[RunState]) -> None:
 
 
 def _start(
-    planned: Plan, states: Sequence[RunState], sizes: Mapping[PlannedRun, Amounts]
+    planned: Plan,
+    ledger: LedgerState,
+    states: Sequence[RunState],
+    sizes: Mapping[PlannedRun, Amounts],
 ) -> str:
     """How many runs there are, how many are done, and how long the others take."""
     todo = sum(state.state != "done" for state in states)
-    line = f"{len(states)} runs, {len(states) - todo} of them done"
+    line = f"{counted(len(states))}, {len(states) - todo} of them done"
     floors = {run.spec.encoder for run in planned.runs if run.spec.head == FLOOR}
     if floors:
         line = f"{line} (with the floor {' and '.join(sorted(floors))}: seconds)"
     if not todo:
         return line
     workers = min(todo, planned.workers or 1)
-    ledger = ledger_of(planned)
     return f"{line}; {time_left(states, ledger, workers, sizes)}"
-
-
-def _checked(result: RunState, ledger: Path) -> RunState:
-    """The result, whose scores are about to be shown.
-
-    It is failed if its record does not pass the check.
-    """
-    if result.record is not None:
-        try:
-            read_record_at(RunPaths.of(ledger, result.record), metrics=metric_of)
-        except UserError as error:
-            return RunState(result.run, "failed", note=str(error), code=2)
-    return result
 
 
 def _outcome(result: RunState, ledger: Path) -> str:

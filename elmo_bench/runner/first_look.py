@@ -22,7 +22,18 @@ from elmo_bench.spec.settings import check_run
 NOT_OF_DATA = ("seed", "encoder")  # options that change nothing in how data are read
 
 
-def refuse_launcher(options: Sequence[str]) -> None:
+def ready(options: Sequence[str]) -> DictConfig:
+    """The config of one run, whose options and own files have passed a first look.
+
+    Raises UserError.
+    """
+    config = compose("config", options)
+    _refuse_launcher(options)
+    _check_own_files(config)
+    return config
+
+
+def _refuse_launcher(options: Sequence[str]) -> None:
     """Raise UserError for an option of the launcher: a run alone has none."""
     for option in options:
         key = option.partition("=")[0].lstrip("+~")
@@ -33,7 +44,7 @@ def refuse_launcher(options: Sequence[str]) -> None:
             )
 
 
-def check_own_files(config: DictConfig) -> None:
+def _check_own_files(config: DictConfig) -> None:
     """Raise UserError if a file of own data is missing, or a folder has no splits."""
     task = str(config.task.name)
     if reads_own_data(task):

@@ -199,9 +199,9 @@ def ledger_of(plan: Plan) -> LedgerState:
     return LedgerState(plan.ledger, tasks=tasks)
 
 
-def states_of(plan: Plan) -> list[RunState]:
+def states_of(plan: Plan, ledger: LedgerState) -> list[RunState]:
     """The state of each run of a sweep; missing if it is to be made again."""
-    states = ledger_of(plan).states(plan.runs)
+    states = ledger.states(plan.runs)
     if plan.overwrite:
         return [replace(state, state="missing") for state in states]
     return states

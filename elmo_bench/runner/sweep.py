@@ -12,7 +12,13 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.progress import Meter, console
-from elmo_bench.ledger import Record, new_attempt, read_record_at, settings_key
+from elmo_bench.ledger import (
+    Record,
+    RunPaths,
+    new_attempt,
+    read_record_at,
+    settings_key,
+)
 from elmo_bench.runner.finished import Finished
 from elmo_bench.runner.jobs import Ended, Job
 from elmo_bench.runner.launchers import Command, launch
@@ -34,7 +40,8 @@ def run_sweep(
 
     Finished ones start no process. command: the command line of this program, which
     ends the process; local runs are children that call it. The meter shows what the
-    others print meanwhile. Raises UserError for a launcher that cannot start.
+    others print meanwhile. A run whose record does not pass the check has failed.
+    Raises UserError for a launcher that cannot start.
     """
     done = {} if plan.overwrite else _finished(plan)
     yield from done.values()
@@ -49,7 +56,7 @@ def run_sweep(
     for ended in launch(jobs, options | {"jobs": plan.workers}, command):
         if ended is not None:
             del running[ended.job.attempt]
-            yield look_up(plan.ledger, ended)
+            yield _checked(look_up(plan.ledger, ended), plan.ledger)
         elif meter is not None:
             meter.show(_last_lines(running.values()))
 
@@ -90,6 +97,16 @@ def _finished(plan: Plan) -> dict[PlannedRun, RunState]:
             if is_complete(record, run.setup):
                 done[run] = RunState(run, "skipped", record)
     return done
+
+
+def _checked(result: RunState, ledger: Path) -> RunState:
+    """The result; failed if its record does not pass the check."""
+    if result.record is not None:
+        try:
+            read_record_at(RunPaths.of(ledger, result.record), metrics=metric_of)
+        except UserError as error:
+            return RunState(result.run, "failed", note=str(error), code=2)
+    return result
 
 
 def _jobs(plan: Plan, runs: Sequence[PlannedRun], logs: Path) -> list[Job]:

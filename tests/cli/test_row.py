@@ -125,7 +125,6 @@ def test_a_sweep_prints_it_after_the_last_run_of_each_task(published, monkeypatc
             yield ended(record("none", run.seed, 45.0 + run.seed))
 
     monkeypatch.setattr("elmo_bench.cli.sweep.run_sweep", carry_out)
-    monkeypatch.setattr("elmo_bench.cli.sweep.read_record_at", lambda *_, **__: None)
     options = ["experiment=row", "encoder=none", "task=ner", f"ledger={tmp_path}", "launcher.jobs=1"]
     assert main(["sweep", *options]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -140,6 +139,5 @@ def test_other_sweeps_have_no_such_table(published, monkeypatch, capsys, tmp_pat
         "elmo_bench.cli.sweep.run_sweep",
         lambda planned, *_: (ended(record("none", run.seed, 45.0)) for run in planned.runs),
     )
-    monkeypatch.setattr("elmo_bench.cli.sweep.read_record_at", lambda *_, **__: None)
     assert main(["sweep", "task=ner", "encoder=none", "seed=0,1", f"ledger={tmp_path}"]) == 0
     assert "so far" not in capsys.readouterr().out

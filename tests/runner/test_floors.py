@@ -12,7 +12,7 @@ from elmo_bench.ledger import RunPaths, learned, read_all
 from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.jobs import Ended, Job
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.states import LedgerState, encoder_group, states_of
+from elmo_bench.runner.states import LedgerState, encoder_group, ledger_of, states_of
 from elmo_bench.runner.sweep import look_up
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.config import compose
@@ -105,7 +105,7 @@ def test_a_floor_of_any_seed_is_done_and_a_second_one_is_no_copy(tmp_path, capsy
     [floor] = read_all(ledger).records
     assert "already in the ledger" in run(ledger, capsys, *data, "encoder=tfidf", "seed=1")
     planned = plan([*QUICK, *data, f"ledger={ledger}", "encoder=glove,tfidf", "seed=4,5"])
-    assert [state.state for state in states_of(planned)] == ["done", "missing", "missing"]
+    assert [state.state for state in states_of(planned, ledger_of(planned))] == ["done", "missing", "missing"]
     ended = Ended(Job(planned.runs[0], "a" * 32, tmp_path / "log", 0), 0)
     assert look_up(ledger, ended).record == floor
     # One of an earlier version, which has no files, is found once the data were read.

@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import json
 import os
 import platform
 import signal
@@ -134,6 +135,18 @@ def test_a_run_that_another_process_holds_is_left_to_it(fake_children):
     assert result.state == "skipped"
 
 
+def test_a_record_that_does_not_pass_the_check_is_a_failure(fake_children):
+    [run] = plan(options(fake_children, SKIPPED)).runs
+    paths = fake_child.paths(run.spec, run.seed, fake_children)
+    fake_child.write(paths, run.spec, f"{run.seed:032}")
+    content = json.loads(paths.record.read_bytes())
+    content["scores"]["test"]["overall"]["f1"] = 99.0
+    paths.record.write_text(json.dumps(content), encoding="utf-8")
+    [result] = results(fake_children, SKIPPED).values()
+    assert (result.state, result.code, result.record) == ("failed", 2, None)
+    assert "outcomes on test: they add up to f1" in result.note
+
+
 def test_the_tables_the_list_of_failures_and_the_exit_code(fake_children, capsys):
     assert main(["sweep", *options(fake_children, DONE, FAILED, USER_ERROR)]) == 2
     printed = capsys.readouterr()
@@ -143,6 +156,7 @@ def test_the_tables_the_list_of_failures_and_the_exit_code(fake_children, capsys
     assert "2 runs failed:" in printed.err
     assert sorted(line.rpartition(": ")[2].partition(";")[0] for line in lines) == ["no such file", "no such layer"]
     assert main(["sweep", *options(fake_children, FAILED)]) == 1
+    assert capsys.readouterr().out.startswith("1 run, 0 of them done; ")
 
 
 def test_tables_and_the_next_commands_have_the_order_of_the_plan():
