@@ -121,7 +121,7 @@ def make_trainer(
 ) -> pl.Trainer:
     """Lightning's trainer of a run, with its epochs; scored: on dev, after each."""
     return pl.Trainer(
-        accelerator=prepared.setup.accelerator,
+        accelerator="gpu" if prepared.setup.device == "cuda" else "cpu",
         devices=1,
         precision=prepared.spec.settings["trainer.precision"],
         max_epochs=epochs_of(prepared.spec),

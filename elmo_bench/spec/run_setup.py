@@ -26,7 +26,6 @@ class Setup:
     vectors: str | None  # name or path of the static vectors
     suite_vectors: str | None  # of the suite's, on which slices depend
     device: str  # cpu or cuda
-    accelerator: str  # Lightning's name of it
     threads: int | None
     store: dict[str, Any]  # arguments of `LayerStore`
     logger: dict[str, Any]  # a node of conf/logger
@@ -53,7 +52,6 @@ class Setup:
             vectors=plain["encoder"]["vectors"],
             suite_vectors=plain["suite"].get("vectors"),
             device=trainer["device"],
-            accelerator=trainer["accelerator"],
             threads=trainer["threads"],
             store=plain["store"],
             logger=plain["logger"],

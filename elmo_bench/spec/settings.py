@@ -142,7 +142,6 @@ _RULES: Rules = (
     (*_SEED, ("seed",)),  # as numpy's
     (*_FOLDER, ("ledger", "data.root", "store.folder", "launcher.logs")),
     (*_FILE, ("encoder.name", "encoder.weights", VECTORS)),
-    (*_one_of("cpu", "gpu"), ("trainer.accelerator",)),
     (*_one_of("cpu", "cuda"), ("trainer.device",)),
     (*_one_of("32-true", "bf16-mixed"), ("trainer.precision",)),
     (*_one_of("learned", "static"), ("encoder.words",)),

@@ -203,7 +203,7 @@ def ner():
      "task.training.epochs=0", "task.training.patience=0", "task.training.batch=0", "task.training.batch=1.5",
      "task.training.tokens=0", "task.training.clip=-1", "task.training.clip=0", "mix.dropout=1.5", "store.max_gb=-1",
      "task.characters.dim=-1", "task.characters.filters=[[0,5]]", "task.characters.filters=[3,64]",
-     "task.characters.filters=[]", "trainer.device=tpu", "trainer.accelerator=tpu", "trainer.precision=16",
+     "task.characters.filters=[]", "trainer.device=tpu", "trainer.precision=16",
      "encoder.vectors=null", "encoder.vectors=5",
      "encoder.contextual.stateful=true", "task.training.optimizer.lr=0", "task.training.optimizer.lr=.nan",
      "task.head.dropout=.inf", "data.max_train=99999999999999999999", "suite.name=[1]", "suite.name=a/b",
