@@ -13,7 +13,8 @@ from elmo_bench.runner.heads import build_indexer, build_stores
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained
 from elmo_bench.spec.run_spec import RunSpec, Setup
-from elmo_bench.training.module import DataModule, predictions_of
+from elmo_bench.training.batches import DataModule
+from elmo_bench.training.module import predictions_of
 
 MOST = 200  # examples of test that are timed, evenly from all
 

@@ -35,6 +35,7 @@ from elmo_bench.spec.budget import epochs_of, readings
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNED_RATE
+from elmo_bench.training.batches import DataModule
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,
     Checkpoints,
@@ -44,7 +45,7 @@ from elmo_bench.training.callbacks import (
     ShowProgress,
 )
 from elmo_bench.training.loggers import start_anew
-from elmo_bench.training.module import DataModule, HeadTraining
+from elmo_bench.training.module import HeadTraining
 from elmo_bench.training.optimisers import construct
 from elmo_bench.training.random_state import RandomState
 
@@ -131,7 +132,7 @@ def make_trainer(
         # Without scores nothing chooses an epoch; Lightning would add a callback that
         # writes checkpoints into the working folder.
         enable_checkpointing=scored,
-        # The number of batches may differ by epoch (training.data.Batcher).
+        # The number of batches may differ by epoch (training.batches.Batcher).
         reload_dataloaders_every_n_epochs=1,
         callbacks=list(callbacks),
         plugins=[AtomicCheckpoints()],

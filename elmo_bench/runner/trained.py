@@ -28,7 +28,8 @@ from elmo_bench.spec.names import tasks
 from elmo_bench.spec.run_spec import RunSpec, Setup
 from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer
-from elmo_bench.training.module import DataModule, predictions_of
+from elmo_bench.training.batches import DataModule
+from elmo_bench.training.module import predictions_of
 from elmo_bench.training.quiet import quiet
 
 # {label: probability} of an example, or of each token of one that is tagged.

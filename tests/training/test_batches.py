@@ -6,7 +6,7 @@ import pytest
 from torch.utils.data import DataLoader
 
 from elmo_bench.text.tags import TaggedSentence as Sentence
-from elmo_bench.training.module import Batcher, DataModule
+from elmo_bench.training.batches import Batcher, DataModule
 
 LENGTHS = [random.Random(0).randint(1, 40) for _ in range(1000)]
 
