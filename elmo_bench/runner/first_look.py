@@ -72,7 +72,7 @@ def read_own_data(runs: Iterable[PlannedRun]) -> dict[PlannedRun, Amounts]:
             if key not in by_data:
                 by_data[key] = _amounts(run, setup)
             by_options[options], counts = by_data[key]
-            _check_size_after_cut(run, counts)
+            _check_items_after_cut(run, counts)
         amounts[run] = by_options[options]
     return amounts
 
@@ -87,19 +87,19 @@ def _amounts(run: PlannedRun, setup: Setup) -> tuple[Amounts, dict[str, int]]:
     return Amounts.of(splits), {split: len(splits[split]) for split in SCORED}
 
 
-def _check_size_after_cut(run: PlannedRun, counts: Mapping[str, int]) -> None:
-    """`check_size` of the examples that `data.max_eval` of the run leaves."""
+def _check_items_after_cut(run: PlannedRun, counts: Mapping[str, int]) -> None:
+    """`check_items` of the examples that `data.max_eval` of the run leaves."""
     limit = run.spec.settings.get("data.max_eval")
     if limit is not None:
         counts = {split: min(limit, count) for split, count in counts.items()}
-    check_size(counts, f"task={run.spec.task}")
+    check_items(counts, f"task={run.spec.task}")
 
 
 def _is_of_data(option: str) -> bool:
     return option.partition("=")[0] not in NOT_OF_DATA
 
 
-def check_size(counts: Mapping[str, int], where: str) -> None:
+def check_items(counts: Mapping[str, int], where: str) -> None:
     """Raise UserError for more items than a record keeps outcomes of.
 
     Otherwise this would show after hours, when the record is written.

@@ -25,7 +25,7 @@ from elmo_bench.runner.data import (
     training_split,
     words_of,
 )
-from elmo_bench.runner.first_look import check_size
+from elmo_bench.runner.first_look import check_items
 from elmo_bench.runner.named_parts import check_names
 from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.spec.names import load_encoder
@@ -150,7 +150,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         data = build_data(spec, setup)
         splits = read_splits(data, spec, setup)
         where = f"task={spec.task} suite={spec.suite}"
-        check_size({split: len(splits[split]) for split in SCORED}, where)
+        check_items({split: len(splits[split]) for split in SCORED}, where)
         checks = check_splits(splits, where)
         digest = data_digest(data, splits)
         splits["train"] = training_split(splits["train"], spec, setup)

@@ -37,7 +37,7 @@ class Refitted:
     """A head that was trained on train and dev, and what a record says of it."""
 
     trained: Trained
-    about: dict[str, Any]
+    of_record: dict[str, Any]
 
 
 class Upto(Callback):
@@ -88,13 +88,17 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
     )
     trained = build(both)
     if prepared.spec.head == FLOOR:
-        _fit(trained, examples, epochs)
+        _fit_floor(trained, examples, epochs)
     else:
         fill(trained, both, ["train"])
         _train(trained, both, epochs, work / FOLDER, clock)
     _, seconds = clock.read()
-    about = {"epochs": epochs, "examples": len(examples), "cpu_seconds": seconds}
-    return Refitted(trained, about)
+    of_record = {
+        "epochs": epochs,
+        "examples": len(examples),
+        "cpu_seconds": seconds,
+    }
+    return Refitted(trained, of_record)
 
 
 def _words(splits: Splits) -> set[str]:
@@ -104,7 +108,7 @@ def _words(splits: Splits) -> set[str]:
     return words
 
 
-def _fit(trained: Trained, examples: list[Any], times: int) -> None:
+def _fit_floor(trained: Trained, examples: list[Any], times: int) -> None:
     """Fit a floor; the last C is the chosen one."""
     head: Any = trained.module.head
     for _ in head.fits(examples, times):

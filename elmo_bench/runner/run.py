@@ -167,7 +167,7 @@ def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
         trained = refitted.trained
         head: Any = trained.module.head
         kept = keep_head(head, trained.about, paths, record.attempt, refit=True)
-    update = {"kept": Kept(**kept), "refit": Refit(**refitted.about)}
+    update = {"kept": Kept(**kept), "refit": Refit(**refitted.of_record)}
     record = record.model_copy(update=update)
     ledger.rewrite_record(paths, record)
     # The predictions are the first head's, as the scores of the record are.
@@ -214,7 +214,7 @@ def _trained(
         kept = trained
         if setup.refit:
             refitted = refit(prepared, trained.history.best_epoch, paths.work)
-            content["refit"] = refitted.about
+            content["refit"] = refitted.of_record
             kept = refitted.trained
         content["kept"] = keep_head(
             kept.module.head, kept.about, paths, attempt, refit=setup.refit

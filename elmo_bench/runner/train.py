@@ -59,7 +59,7 @@ class Trained:
 
     module: HeadTraining
     loaders: DataModule
-    stores: dict[str, Source]  # by encoder
+    stores: dict[str, Source]  # of layers, by part of a stack
     about: About  # is kept with the head
     history: History
     trainer: pl.Trainer | None = None
@@ -76,7 +76,7 @@ def train(prepared: Prepared, work: Path, *, logs: Sequence[Logger] = ()) -> Tra
     epochs = epochs_of(prepared.spec)
     trained = build(prepared)
     if prepared.spec.head == FLOOR:
-        fit(trained, prepared, logs)
+        _fit_floor(trained, prepared, logs)
         return trained
     averages = _averages(training)
     # An option that it refuses shows here, before the hours of encoding.
@@ -176,7 +176,7 @@ def _is_over(
     return False
 
 
-def fit(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
+def _fit_floor(trained: Trained, prepared: Prepared, logs: Sequence[Logger]) -> None:
     """Fit a floor with scikit-learn as many times as it has epochs; take the weights
     that are best on dev.
 
@@ -228,9 +228,10 @@ def fill(trained: Trained, prepared: Prepared, splits: Sequence[str]) -> None:
 
 
 def build(prepared: Prepared) -> Trained:
-    """The head, untrained, with its loaders and store.
+    """The head, untrained, with its loaders and stores.
 
-    Draws its initial weights with the run's seed.
+    Sets torch's threads, the allocator and the seed of every random generator of the
+    process, and then draws the head's initial weights with the run's seed.
     """
     whole = Clock().start()
     spec = prepared.spec

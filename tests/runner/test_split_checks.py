@@ -8,7 +8,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.ledger.outcomes import MOST_ITEMS
 from elmo_bench.runner.data import build_data, read_splits
-from elmo_bench.runner.first_look import check_size
+from elmo_bench.runner.first_look import check_items
 from elmo_bench.runner.split_checks import check_splits
 from tests.runs import described
 
@@ -90,8 +90,8 @@ def test_the_open_suite_has_the_counts_of_its_files(task, counts):
 
 
 def test_more_items_than_a_record_keeps_are_refused_before_training():
-    check_size({"dev": 1, "test": MOST_ITEMS}, "task=x suite=y")
+    check_items({"dev": 1, "test": MOST_ITEMS}, "task=x suite=y")
     for split in ("dev", "test"):
         counts = {"dev": 1, "test": 1, split: MOST_ITEMS + 1}
         with pytest.raises(UserError, match=rf"^task=x suite=y: {split} has 1,000,001 examples"):
-            check_size(counts, "task=x suite=y")
+            check_items(counts, "task=x suite=y")
