@@ -27,11 +27,11 @@ def main(arguments: list[str]) -> int:
     check_unpacked_name(out)
 
     # Imported here, so that --help and a missing file do not wait for torch.
-    from elmo_bench.runner.finished import data_files
+    from elmo_bench.runner.finished import data_files_of
     from elmo_bench.spec.run_spec import described
 
     spec, setup = described(*options.options)
-    data_files(spec, setup)
+    data_files_of(spec, setup)
     from elmo_bench.runner.data import write_texts
 
     count = write_texts(out, spec, setup, options.split or SPLITS)

@@ -12,7 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, keep_inputs
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
-from elmo_bench.runner.finished import data_files
+from elmo_bench.runner.finished import data_files_of
 from elmo_bench.spec.budget import EPOCHS, LEAST, epochs_of, steps_of
 from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
@@ -42,7 +42,7 @@ def read_splits(data: Data, spec: RunSpec, setup: Setup) -> Splits:
     try:
         splits = data.read(spec.suite, setup.data_root)
     except MissingData:
-        data_files(spec, setup)  # raises the error that says how to get them
+        data_files_of(spec, setup)  # raises the error that says how to get them
         raise
     for split in SPLITS:
         examples = splits.get(split)
@@ -166,6 +166,20 @@ def words_of(examples: Iterable[Any]) -> list[str]:
         for text in example.texts:
             words += text
     return words
+
+
+def all_words(splits: Splits) -> set[str]:
+    """The distinct tokens of all splits."""
+    words = set[str]()
+    for examples in splits.values():
+        words.update(words_of(examples))
+    return words
+
+
+def held_out_words(splits: Splits) -> list[str]:
+    """Every token of dev and test that has a letter, repeated as it occurs."""
+    held_out = words_of([*splits["dev"], *splits["test"]])
+    return [word for word in held_out if any(map(str.isalpha, word))]
 
 
 def distinct_texts(examples: Sequence[Any]) -> list[Text]:

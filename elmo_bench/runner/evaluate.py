@@ -29,7 +29,7 @@ from elmo_bench.base.metric import encoded
 from elmo_bench.encoders.static import StaticVectors
 from elmo_bench.ledger import PAIRS, Scores
 from elmo_bench.ledger.outcomes import check_figures
-from elmo_bench.runner.data import Splits, words_of
+from elmo_bench.runner.data import Splits, held_out_words, words_of
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained, fill
 from elmo_bench.training.contracts import Data, Metric
@@ -93,8 +93,7 @@ def rare_words(splits: Splits, vectors: StaticVectors) -> Rare:
     `splits` has the training examples that the run reads, and no others.
     """
     seen = {word.lower() for word in words_of(splits["train"])}
-    held_out = words_of([*splits["dev"], *splits["test"]])
-    words = {word for word in held_out if any(map(str.isalpha, word))}
+    words = set(held_out_words(splits))
     return {
         "unseen": frozenset(word for word in words if word.lower() not in seen),
         "novector": frozenset(word for word in words if vectors.lookup(word) is None),

@@ -136,7 +136,7 @@ def _paths(
     spec: RunSpec, setup: Setup, inputs: Mapping[str, Inputs]
 ) -> dict[str, list[Path]]:
     """The files of a run by what they are. Raises UserError."""
-    paths = {"data": data_files(spec, setup)}
+    paths = {"data": data_files_of(spec, setup)}
     for part, of_part in inputs.items():
         paths[f"weights {part}".strip()] = of_part.files
     if spec.settings.get("encoder.words"):
@@ -160,7 +160,7 @@ def _digests(kind: str, paths: Sequence[Path]) -> Files:
     return files
 
 
-def data_files(spec: RunSpec, setup: Setup) -> list[Path]:
+def data_files_of(spec: RunSpec, setup: Setup) -> list[Path]:
     """The files of a run's data.
 
     Raises UserError, which says how to get a missing file.

@@ -16,14 +16,15 @@ from elmo_bench.encoders.static import StaticVectors, load_static
 from elmo_bench.ledger import SCORED
 from elmo_bench.runner.data import (
     Splits,
+    all_words,
     build_data,
     data_digest,
+    held_out_words,
     note_epochs,
     note_long_words,
     note_quick,
     read_splits,
     training_split,
-    words_of,
 )
 from elmo_bench.runner.first_look import check_items
 from elmo_bench.runner.named_parts import check_names
@@ -156,9 +157,7 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
         splits["train"] = training_split(splits["train"], spec, setup)
         note_epochs(spec, splits["train"])
         note_quick(spec, splits["train"])
-        words = set[str]()
-        for examples in splits.values():
-            words.update(words_of(examples))
+        words = all_words(splits)
         if spec.part("task.characters"):
             note_long_words(words)
         frozen = load_frozen(spec, setup, words)
@@ -227,10 +226,7 @@ def _note_foreign(
     vectors, named = suite_vectors, setup.suite_vectors
     if frozen.vectors is not None:
         vectors, named = frozen.vectors, setup.vectors
-    held_out = []
-    for word in words_of([*splits["dev"], *splits["test"]]):
-        if any(map(str.isalpha, word)):
-            held_out.append(word)
+    held_out = held_out_words(splits)
     missing = sum(vectors.lookup(word) is None for word in held_out)
     if missing > FOREIGN * len(held_out):
         share = 100 * missing / len(held_out)

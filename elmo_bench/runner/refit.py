@@ -16,7 +16,7 @@ from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.machine import subnormals_as_zeros
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuning import tuned_part
-from elmo_bench.runner.data import Splits, words_of
+from elmo_bench.runner.data import all_words
 from elmo_bench.runner.prepare import Prepared, load_frozen
 from elmo_bench.runner.train import (
     Trained,
@@ -79,7 +79,7 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
     both = replace(prepared, splits={"train": examples})
     if tuned_part(prepared.frozen.encoders) is not None:
         # The first training has changed the encoder.
-        words = _words(prepared.splits)
+        words = all_words(prepared.splits)
         both = replace(both, frozen=load_frozen(prepared.spec, prepared.setup, words))
     console.print(
         f"{prepared.title}: refit on train and dev, {len(examples):,} examples, for "
@@ -99,13 +99,6 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
         "cpu_seconds": seconds,
     }
     return Refitted(trained, of_record)
-
-
-def _words(splits: Splits) -> set[str]:
-    words = set[str]()
-    for examples in splits.values():
-        words.update(words_of(examples))
-    return words
 
 
 def _fit_floor(trained: Trained, examples: list[Any], times: int) -> None:

@@ -19,7 +19,7 @@ from elmo_bench.base.unfinished import remove_unfinished
 from elmo_bench.ledger import Record, RunPaths, list_runs, read_record_at, record_of
 from elmo_bench.ledger.record import Kept, Refit
 from elmo_bench.runner.estimate import say_how_long
-from elmo_bench.runner.finished import Files, Finished, data_files, files_read
+from elmo_bench.runner.finished import Files, Finished, data_files_of, files_read
 from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.here import check_here
 from elmo_bench.spec.config import CONF, compose, one_run
@@ -129,7 +129,7 @@ def _prepared(spec: RunSpec, setup: Setup) -> tuple["Prepared", Files | None]:
     """Step 1, and the `files` of the record. Raises UserError."""
     started = time.time()
     with disk_errors(setup.ledger):
-        data_files(spec, setup)
+        data_files_of(spec, setup)
         from elmo_bench.runner.prepare import prepare  # with torch, which takes seconds
 
         prepared = prepare(spec, setup)
