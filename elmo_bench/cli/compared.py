@@ -16,7 +16,14 @@ from elmo_bench.reporting.significance import LEVEL, Difference
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
-from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, USUAL_RATES, tuned_name
+from elmo_bench.spec.tuning import (
+    FROZEN,
+    TUNE,
+    TUNED_RATE,
+    USUAL_RATES,
+    WAYS,
+    tuned_name,
+)
 
 POINTS = 2.0  # a difference that most people would like to see
 # Of the answer, whose tests may be others than those of the table above it.
@@ -33,9 +40,8 @@ def label_of(name: str, changes: Sequence[str]) -> str:
     """
     given = dict(change.split("=", 1) for change in changes)
     way = given.pop(TUNE, FROZEN)
-    if way not in (FROZEN, *USUAL_RATES):
-        ways = ", ".join([FROZEN, *USUAL_RATES])
-        raise UserError(f"{TUNE}={way}: give one of: {ways}")
+    if way not in WAYS:
+        raise UserError(f"{TUNE}={way}: give one of: {', '.join(WAYS)}")
     if way in USUAL_RATES:
         rate = given.pop(TUNED_RATE, str(USUAL_RATES[way]))
         try:

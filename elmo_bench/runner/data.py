@@ -226,9 +226,7 @@ def without_long_texts(train: Sequence[Any]) -> list[Any]:
     return short
 
 
-def write_texts(
-    path: Path, spec: RunSpec, setup: Setup, names: Sequence[str] = SPLITS
-) -> int:
+def write_texts(path: Path, spec: RunSpec, setup: Setup, names: Sequence[str]) -> int:
     """Write the distinct texts that a run reads in these splits, a line each
     (text/columns.py); how many there are.
 

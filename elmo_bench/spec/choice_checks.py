@@ -23,8 +23,11 @@ MAPPINGS = {
     ),
     "encoder": ("contextual",),
 }
-# Keys at the top of an encoder's yaml that every run reads. Interpolations read others.
-READ = ("name", "words", "vectors", "contextual", "tune_lr", "draws", "with_first")
+# Keys at the top of an encoder's yaml that are not of the layers, whatever an option of
+# the layers is called.
+OF_ENCODER = ("name", "words", "vectors", "tune_lr", "draws", "with_first")
+# Keys at its top that every run reads. Interpolations read others.
+READ = (*OF_ENCODER, "contextual")
 
 
 def check_keys(config: DictConfig, used: Mapping[str, str]) -> None:

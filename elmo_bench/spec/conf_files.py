@@ -21,12 +21,12 @@ MOST_NODES = 100_000  # of a yaml
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
 
-def choices(group: str, folder: Path = CONF) -> list[str]:
+def choices(group: str) -> list[str]:
     """The names that a config group offers.
 
-    These are the yaml files of `<folder>/<group>` and of included folders.
+    These are the yaml files of `conf/<group>` and of included folders.
     """
-    return sorted(config_files(group, folder))
+    return sorted(config_files(group))
 
 
 def config_file(group: str, name: Any, folder: Path = CONF) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.spec.choice_checks import OF_ENCODER
 from elmo_bench.spec.config import reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted
 from elmo_bench.spec.settings import (
@@ -25,9 +26,6 @@ from elmo_bench.spec.settings import (
 from elmo_bench.spec.task_files import head_choice
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES
 
-# Options of an encoder's yaml that are not of the layers, whatever an option of the
-# layers is called.
-OF_ENCODER = ("name", "words", "vectors", "tune_lr", "draws", "with_first")
 # The options of a mix that some kinds alone read, by kind.
 MIX_OPTIONS = {"scalar": "penalty", "layer": "layer", "fixed": "scalars"}
 

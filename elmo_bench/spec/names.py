@@ -14,6 +14,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.spec.task_files import FLOOR, STRONG
+from elmo_bench.spec.tuning import FROZEN
 
 MEMBERS = {  # of the classes of a task: elmo_bench/training/contracts.py
     "Data": (
@@ -131,8 +132,8 @@ def load_encoder(
     if "seed" in parameters:
         options.setdefault("seed", run_seed)
     if "tune" not in parameters:
-        tune = options.pop("tune", "none")
-        if tune != "none":
+        tune = options.pop("tune", FROZEN)
+        if tune != FROZEN:
             raise UserError(
                 f"encoder.contextual.tune={tune!s:.60}: an encoder of kind {kind} "
                 "cannot be tuned. Choose tune=none."

@@ -143,7 +143,7 @@ def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
-def nested(leaves: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def nested(leaves: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """The mappings of the leaves that begin with a prefix: `dotted` backwards.
 
     Raises UserError for a leaf of a record that has a value and parts.

@@ -28,7 +28,7 @@ from elmo_bench.spec.rules import (
     text,
 )
 from elmo_bench.spec.task_files import check_head
-from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES, check_tuning
+from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, WAYS, check_tuning
 
 QUICK = "quick"  # a fifth of the steps
 REFIT = "refit"  # keep a head that was trained on train and dev
@@ -39,7 +39,7 @@ VECTORS = "encoder.vectors"  # static, or of the width that learned words have
 ABSENT: dict[str, Any] = {
     "task.training.patience": None,
     "data.max_eval": None,
-    TUNE: "none",
+    TUNE: FROZEN,
     QUICK: False,
     METRIC: "accuracy",
 }
@@ -145,7 +145,7 @@ _RULES: Rules = (
     (*_one_of("cpu", "cuda"), ("trainer.device",)),
     (*_one_of("32-true", "bf16-mixed"), ("trainer.precision",)),
     (*_one_of("learned", "static"), ("encoder.words",)),
-    (*_one_of("none", *USUAL_RATES), (TUNE,)),
+    (*_one_of(*WAYS), (TUNE,)),
     (*_one_of("accuracy", "macro_f1"), (METRIC,)),
     (*_one_of("input", "output", "both"), ("place",)),
     (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),

@@ -15,6 +15,7 @@ FROZEN = "none"  # the value of TUNE for an encoder that is not trained
 TRIED_RATES = {"lora": (1e-4, 3e-4, 1e-3), "full": (1e-5, 3e-5, 1e-4)}
 # Of a tuned encoder, where the user gives none: the middle one.
 USUAL_RATES = {way: rates[1] for way, rates in TRIED_RATES.items()}
+WAYS = (FROZEN, *USUAL_RATES)  # the values of TUNE
 BACKWARD = 3  # reading with gradients takes so many times as long as without
 
 
