@@ -39,7 +39,7 @@ from elmo_bench.ledger import (
     write_record,
 )
 from elmo_bench.ledger.costs import EncoderCost, write_cost
-from elmo_bench.runner.heads import KeptHead, read_head, write_head
+from elmo_bench.runner.head_files import KeptHead, read_head, write_head
 from elmo_bench.spec.run_spec import RunSpec
 
 HEAD = "head.safetensors"

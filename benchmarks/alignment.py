@@ -19,7 +19,7 @@ import torch
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import read_record
-from elmo_bench.runner.heads import read_head
+from elmo_bench.runner.head_files import read_head
 from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import Trained, build, fill
 from elmo_bench.spec.config import compose

@@ -1,14 +1,13 @@
 """The checkpoints that a killed run left: whether it can be resumed from them."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.nn import Module
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_checkpoint, write_checkpoint
+from elmo_bench.runner.head_files import shapes_of
 from elmo_bench.training.callbacks import History
 
 
@@ -21,11 +20,11 @@ def read_states(last: Path, module: Module, history: History) -> dict[str, Any]:
     if either does not fit the module and the history of this process, or both do not
     fit each other.
     """
-    ours = _shapes(module.state_dict())
+    ours = shapes_of(module.state_dict())
     latest = read_checkpoint(last, advice="")
     best = read_checkpoint(last.with_name("best.ckpt"), advice="")
     for checkpoint in (latest, best):
-        if _shapes(checkpoint["state_dict"]) != ours:
+        if shapes_of(checkpoint["state_dict"]) != ours:
             raise UserError(f"{last}: written by another version of this program")
     states: dict[str, Any] = latest["callbacks"]
     past = states[history.state_key]
@@ -41,7 +40,3 @@ def read_states(last: Path, module: Module, history: History) -> dict[str, Any]:
     if of_best != upto_best:
         raise UserError("best.ckpt is not of its best epoch")
     return states
-
-
-def _shapes(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in state.items()}

@@ -12,7 +12,7 @@ from elmo_bench.base.refusals import make_folder
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record, RunPaths, read_record, score_of
-from elmo_bench.runner.heads import AGAIN
+from elmo_bench.runner.head_files import AGAIN
 from elmo_bench.runner.named_parts import WEIGHTS, flags_to_give, parts_to_give
 from elmo_bench.runner.trained import check_predicts, head_of
 from elmo_bench.spec.names import task_class, tasks

@@ -159,7 +159,7 @@ def _with_files(paths: RunPaths, files: Files | None) -> Record:
 
 def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
     """Refit the head of a run that is in the ledger; returns the changed record."""
-    from elmo_bench.runner.heads import keep_head
+    from elmo_bench.runner.head_files import keep_head
     from elmo_bench.runner.refit import refit
 
     with disk_errors(paths.work):
@@ -180,7 +180,7 @@ def _trained(
 ) -> Record:
     """Steps 2 to 4: train, evaluate, record."""
     from elmo_bench.runner.evaluate import evaluate
-    from elmo_bench.runner.heads import keep_head
+    from elmo_bench.runner.head_files import keep_head
     from elmo_bench.runner.refit import refit
     from elmo_bench.runner.serving import serving_of
     from elmo_bench.runner.train import train

@@ -22,8 +22,8 @@ from elmo_bench.encoders.tuning import Source
 from elmo_bench.ledger import Spec
 from elmo_bench.runner.checkpoints import read_states
 from elmo_bench.runner.data import words_of
+from elmo_bench.runner.head_files import About
 from elmo_bench.runner.heads import (
-    About,
     build_head,
     build_indexer,
     build_stores,

@@ -19,7 +19,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Record
 from elmo_bench.runner.data import build_data, note_long_words, words_of
-from elmo_bench.runner.heads import AGAIN, UNFIT, KeptHead, build_kept, read_head
+from elmo_bench.runner.head_files import AGAIN, UNFIT, KeptHead, build_kept, read_head
 from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
 from elmo_bench.runner.prepare import Frozen, load_frozen, with_words
 from elmo_bench.spec.config import compose

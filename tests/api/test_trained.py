@@ -21,7 +21,7 @@ from elmo_bench.ledger import RunPaths
 from elmo_bench.ledger.paths import LEVELS
 from elmo_bench.runner import prepare, trained
 from elmo_bench.runner.export import export_head
-from elmo_bench.runner.heads import read_head
+from elmo_bench.runner.head_files import read_head
 from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, OWN, ROOT, VECTORS, run_small
 

@@ -30,7 +30,8 @@ from elmo_bench.ledger import Holder, RunPaths, joined, of_split, types_of
 from elmo_bench.ledger.costs import write_cost
 from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.pretraining.encode import Corpus
-from elmo_bench.runner.heads import About, KeptHead, Lexicon, write_head
+from elmo_bench.runner.head_files import About, KeptHead, write_head
+from elmo_bench.runner.heads import Lexicon
 from elmo_bench.spec.config import CONF, choices, compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
@@ -210,7 +211,7 @@ def of_arrays() -> list[Case]:
             lambda read, path: [*read(path).parameters()], finite=False),
         one("base.files:read_checkpoint", lambda path: torch.save({"a": torch.ones(3)}, path), "x.ckpt",
             finite=False),
-        one("runner.heads:read_head", lambda path: write_head(path, KeptHead(
+        one("runner.head_files:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), about)), tensors, finite=False),
         one("text.parquet_rows:rows_of_parquet", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
         one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),

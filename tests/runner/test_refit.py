@@ -11,7 +11,7 @@ from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.progress import Clock
 from elmo_bench.ledger import RunPaths, read_all
-from elmo_bench.runner.heads import keep_head, read_head
+from elmo_bench.runner.head_files import keep_head, read_head
 from elmo_bench.runner.refit import Upto, _epochs_done
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
