@@ -24,7 +24,8 @@ from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import Trained, build, fill
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.describe import command_of, label_of
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 
 
 def main() -> int:

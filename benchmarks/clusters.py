@@ -28,7 +28,8 @@ from elmo_bench.reporting.pairs import pairs_of
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 NEIGHBOURS = 10

@@ -27,7 +27,8 @@ from elmo_bench.runner.prepare import prepare
 from elmo_bench.runner.train import train
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.describe import command_of
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.training.quiet import quiet
 
 CAMPAIGN = Path(__file__).with_name("campaign.sh")

@@ -96,7 +96,8 @@ def _built(overrides: list[str]) -> tuple[Any, float | None, Any, list[Any]]:
     from elmo_bench.runner.prepare import prepare
     from elmo_bench.runner.train import build
     from elmo_bench.spec.config import compose
-    from elmo_bench.spec.run_spec import RunSpec, Setup
+    from elmo_bench.spec.run_setup import Setup
+    from elmo_bench.spec.run_spec import RunSpec
 
     config = compose("config", overrides)
     trained: Any = build(prepare(RunSpec.of(config), Setup.of(config)))

@@ -10,7 +10,8 @@ from omegaconf import DictConfig
 from elmo_bench.runner.contract import Trial
 from elmo_bench.runner.data import build_data, read_splits, training_fraction, words_of
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.batch import Indexer
 from tests.runs import GOLDEN, OWN, described
 

@@ -12,7 +12,7 @@ import pytest
 
 from elmo_bench.ledger import Record
 from elmo_bench.runner.run import run
-from elmo_bench.spec import conf_files, config, describe, run_spec
+from elmo_bench.spec import conf_files, config, describe, run_spec, task_files
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import described  # noqa: F401  # for tests
 
@@ -103,7 +103,7 @@ def forget_configs() -> None:
     What a yaml with the same bytes holds stays in memory.
     """
     of_content = (conf_files._read_once, conf_files._parsed_once)
-    for module in (config, conf_files, describe, run_spec):
+    for module in (config, conf_files, describe, run_spec, task_files):
         for member in vars(module).values():
             if hasattr(member, "cache_clear") and member not in of_content:
                 member.cache_clear()

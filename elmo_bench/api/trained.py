@@ -11,7 +11,7 @@ from elmo_bench.base.machine import wait_asleep
 from elmo_bench.cli.inputs import record_in
 from elmo_bench.ledger import Record
 from elmo_bench.runner.trained import TrainedHead, no_probabilities
-from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.task_files import reads_own_data
 from elmo_bench.text.schemes import SINGLE
 
 if TYPE_CHECKING:

@@ -41,11 +41,10 @@ from elmo_bench.reporting.serving import (
     serving_formats,
 )
 from elmo_bench.reporting.tables import make_table, with_gains
-from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.options import guess
 from elmo_bench.spec.run_spec import is_drawn
-from elmo_bench.spec.task_files import of_system
+from elmo_bench.spec.task_files import of_system, reads_own_data
 
 FAMILY = "p (Holm): adjusted for {} above."
 IN_TABLE1 = (

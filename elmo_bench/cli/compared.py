@@ -13,9 +13,8 @@ from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.names import in_paper_order
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import LEVEL, Difference
-from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.settings import QUICK
-from elmo_bench.spec.task_files import floor_of
+from elmo_bench.spec.task_files import floor_of, reads_own_data
 from elmo_bench.spec.tuning import (
     FROZEN,
     TUNE,

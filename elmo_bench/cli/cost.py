@@ -25,9 +25,11 @@ from elmo_bench.ledger import environment, now
 from elmo_bench.ledger.costs import NAME, EncoderCost, encoder_part, write_cost
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.published import processor
-from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.options import check_once
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.sweeps import sweep
 from elmo_bench.spec.tuning import check_frozen
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, open_text, sha256_of, unpack
 from elmo_bench.base.sources import SHIPPED, as_list
 from elmo_bench.cli import parser
-from elmo_bench.spec.config import suite_tasks, task_yaml
+from elmo_bench.spec.task_files import suite_tasks, task_yaml
 
 
 def main(arguments: list[str]) -> int:

@@ -19,7 +19,8 @@ from elmo_bench.text.columns import tokens_of, unescaped
 
 if TYPE_CHECKING:
     from elmo_bench.encoders.nearest import Encode, Near
-    from elmo_bench.spec.run_spec import RunSpec, Setup
+    from elmo_bench.spec.run_setup import Setup
+    from elmo_bench.spec.run_spec import RunSpec
 
 AROUND = 8  # words shown on each side
 EPILOG = """Any encoder of conf/encoder, with options as `run` takes them:

@@ -18,7 +18,8 @@ from elmo_bench.reporting.endings import already, ending, outcome
 from elmo_bench.runner.first_look import ready
 from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.run import run, run_floor
-from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.conf_files import CONF, choices
+from elmo_bench.spec.config import compose
 
 
 def main(arguments: list[str]) -> int:

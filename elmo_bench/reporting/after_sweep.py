@@ -6,13 +6,12 @@ from pathlib import Path
 from statistics import fmean
 
 from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
-from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.describe import label_of, needs_gpu
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
-from elmo_bench.spec.task_files import floor_of
+from elmo_bench.spec.task_files import floor_of, reads_own_data
 
 KEPT = (".csv", ".tsv", ".jsonl", ".conll", ".conllu")  # endings of files to predict
 Next = tuple[list[str], str]  # a command, and what it is for

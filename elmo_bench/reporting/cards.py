@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from elmo_bench.spec.config import choices, config_file
+from elmo_bench.spec.conf_files import choices, config_file
 from elmo_bench.spec.run_spec import RunSpec
 
 WEIGHTS = Path("elmo_bench/weights")  # in the repository

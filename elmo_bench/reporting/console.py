@@ -23,8 +23,8 @@ from elmo_bench.reporting.names import (
 )
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
-from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.sweeps import LEDGER
+from elmo_bench.spec.task_files import reads_own_data
 
 
 def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]:

@@ -15,7 +15,7 @@ from elmo_bench.reporting.after_sweep import Flags, no_flags, predict_command
 from elmo_bench.reporting.names import BASELINE, counted
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.spec.budget import epochs_of
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.conf_files import choices
 from elmo_bench.spec.describe import label_of, needs_gpu
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import QUICK, REFIT

@@ -36,8 +36,9 @@ from elmo_bench.reporting.tables import (
     layout_of,
 )
 from elmo_bench.reporting.worth import TITLE, worth
-from elmo_bench.spec.config import choices, reads_own_data
+from elmo_bench.spec.conf_files import choices
 from elmo_bench.spec.experiments import MAIN, Experiment, experiments
+from elmo_bench.spec.task_files import reads_own_data
 
 RANKS = "ranks"  # the purpose of the tests of all pairs of encoders
 # On a page of data of the user's own.

@@ -5,11 +5,10 @@ pandas.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.experiments import MAIN, Experiment
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.settings import QUICK
-from elmo_bench.spec.task_files import reads_own_data
+from elmo_bench.spec.task_files import reads_own_data, task_yaml
 
 BASELINE = "glove"  # static vectors: what an encoder is compared with
 DAGGER = "†"

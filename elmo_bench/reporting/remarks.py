@@ -7,7 +7,7 @@ import pandas as pd
 from elmo_bench.reporting.frame import shown
 from elmo_bench.reporting.names import counted
 from elmo_bench.reporting.rows import rows_of
-from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.task_files import reads_own_data
 
 
 def left_out(runs: pd.DataFrame) -> list[str]:

@@ -28,10 +28,12 @@ from elmo_bench.runner.heads import (
     vocabulary_of,
 )
 from elmo_bench.runner.prepare import load_frozen
-from elmo_bench.spec.config import CONF, task_yaml
+from elmo_bench.spec.conf_files import CONF
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.options import guess
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.task_files import task_yaml
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.contracts import Data, Metric
 from elmo_bench.training.module import HeadTraining, predictions_of

@@ -14,11 +14,11 @@ from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files_of
 from elmo_bench.spec.budget import EPOCHS, LEAST, epochs_of, steps_of
-from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import QUICK
-from elmo_bench.spec.task_files import FLOOR
+from elmo_bench.spec.task_files import FLOOR, task_yaml
 from elmo_bench.text.batch import Text
 from elmo_bench.text.columns import line_of
 from elmo_bench.text.vocabulary import LONGEST_TEXT, LONGEST_WORD

@@ -21,7 +21,8 @@ from elmo_bench.encoders.inputs import Inputs, inputs_of
 from elmo_bench.encoders.static import path_of
 from elmo_bench.ledger import Copies, RunPaths, read_all, settings_key
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import RunSpec, Setup, is_drawn
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec, is_drawn
 from elmo_bench.spec.settings import FILES
 
 MANY = 32  # files of one kind that a record names one by one

@@ -14,10 +14,11 @@ from elmo_bench.ledger import SCORED
 from elmo_bench.ledger.outcomes import MOST_ITEMS
 from elmo_bench.runner.estimate import Amounts
 from elmo_bench.runner.plan import PlannedRun
-from elmo_bench.spec.config import compose, reads_own_data
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
-from elmo_bench.spec.run_spec import Setup
+from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.settings import check_run
+from elmo_bench.spec.task_files import reads_own_data
 
 NOT_OF_DATA = ("seed", "encoder")  # options that change nothing in how data are read
 

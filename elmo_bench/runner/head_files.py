@@ -30,7 +30,8 @@ from elmo_bench.runner.heads import (
     build_stores,
 )
 from elmo_bench.runner.prepare import Frozen
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.batch import Indexer
 
 AGAIN = "Run it again with overwrite=true."

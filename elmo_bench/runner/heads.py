@@ -24,7 +24,8 @@ from elmo_bench.nn.mix import ScalarMix
 from elmo_bench.runner.data import distinct_texts
 from elmo_bench.runner.prepare import Frozen
 from elmo_bench.spec.names import head_class
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.text.batch import Indexer
 from elmo_bench.text.vocabulary import Vocabulary

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import gpus
-from elmo_bench.spec.run_spec import Setup
+from elmo_bench.spec.run_setup import Setup
 
 
 def check_here(setup: Setup) -> None:

@@ -12,8 +12,9 @@ from elmo_bench.elmo import pretrained
 from elmo_bench.encoders import hf_files
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record
-from elmo_bench.spec.config import choices
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.conf_files import choices
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import FILES, name_of
 
 _WORD = re.compile(r"(\w[\w.-]*)?")

@@ -15,10 +15,12 @@ from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.json import canonical
 from elmo_bench.base.machine import free_cores, gpus
 from elmo_bench.runner.floors import floor_options
-from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.experiments import Experiment
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import check_run
+from elmo_bench.spec.sweeps import sweep
 
 # Options with one value for all runs of a sweep.
 ONCE = ("ledger", "overwrite", "launcher")

@@ -9,7 +9,7 @@ from elmo_bench.base.files import check_unpacked_name, keep_inputs
 from elmo_bench.base.reading import check_regular
 from elmo_bench.base.sources import TABLES
 from elmo_bench.runner.trained import Shares, TrainedHead, no_probabilities
-from elmo_bench.spec.config import reads_own_data
+from elmo_bench.spec.task_files import reads_own_data
 from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.own_texts import with_probabilities
 

@@ -30,7 +30,8 @@ from elmo_bench.runner.first_look import check_items
 from elmo_bench.runner.named_parts import check_names
 from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.spec.names import load_encoder
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.training.contracts import Data
 

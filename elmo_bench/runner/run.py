@@ -22,9 +22,11 @@ from elmo_bench.runner.estimate import say_how_long
 from elmo_bench.runner.finished import Files, Finished, data_files_of, files_read
 from elmo_bench.runner.floors import floor_options
 from elmo_bench.runner.here import check_here
-from elmo_bench.spec.config import CONF, compose, one_run
+from elmo_bench.spec.conf_files import CONF
+from elmo_bench.spec.config import compose, one_run
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.run_spec import RunSpec, Setup, computed_changes
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec, computed_changes
 from elmo_bench.spec.settings import check_run
 from elmo_bench.spec.task_files import reads_own_data
 from elmo_bench.training.quiet import quiet

@@ -12,7 +12,8 @@ from elmo_bench.encoders.static import path_of
 from elmo_bench.runner.heads import build_indexer, build_stores
 from elmo_bench.runner.prepare import Prepared
 from elmo_bench.runner.train import Trained
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.training.batches import DataModule
 from elmo_bench.training.module import predictions_of
 

@@ -25,7 +25,8 @@ from elmo_bench.runner.prepare import Frozen, load_frozen, with_words
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.describe import needs_gpu
 from elmo_bench.spec.names import tasks
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer
 from elmo_bench.training.batches import DataModule

@@ -37,12 +37,7 @@ from elmo_bench.spec.conf_files import (
 )
 from elmo_bench.spec.options import check_kind, guess, parse, unknown_option
 from elmo_bench.spec.sweeps import sweep, sweep_logs
-from elmo_bench.spec.task_files import (  # noqa: F401  # others import them from here
-    put_head,
-    reads_own_data,
-    suite_tasks,
-    task_yaml,
-)
+from elmo_bench.spec.task_files import put_head
 
 # Nothing would read a new option of these groups. Below them are arguments of
 # optimisers, heads and encoders, which check their arguments.

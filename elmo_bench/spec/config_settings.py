@@ -11,7 +11,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.spec.choice_checks import OF_ENCODER
-from elmo_bench.spec.config import reads_own_data, task_yaml
 from elmo_bench.spec.options import dotted
 from elmo_bench.spec.settings import (
     ABSENT,
@@ -23,7 +22,7 @@ from elmo_bench.spec.settings import (
     VECTORS,
     name_of,
 )
-from elmo_bench.spec.task_files import head_choice
+from elmo_bench.spec.task_files import head_choice, reads_own_data, task_yaml
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, USUAL_RATES
 
 # The options of a mix that some kinds alone read, by kind.

@@ -15,13 +15,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.include import code_of
 from elmo_bench.base.json import canonical, digest
 from elmo_bench.spec.conf_files import config_file, config_files
-from elmo_bench.spec.config import (
-    choice_yaml,
-    compose,
-    config_of,
-    reads_own_data,
-    task_yaml,
-)
+from elmo_bench.spec.config import choice_yaml, compose, config_of
 from elmo_bench.spec.config_settings import settings_of
 from elmo_bench.spec.options import nested, spelled
 from elmo_bench.spec.run_setup import Setup
@@ -34,7 +28,12 @@ from elmo_bench.spec.settings import (
     parts_of,
 )
 from elmo_bench.spec.stated import UNCHANGED, has_changes
-from elmo_bench.spec.task_files import head_choice, head_options
+from elmo_bench.spec.task_files import (
+    head_choice,
+    head_options,
+    reads_own_data,
+    task_yaml,
+)
 
 # With either, the seed draws the training examples.
 DRAWN = {"data.train_fraction", "data.max_train"}

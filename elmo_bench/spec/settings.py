@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError, name_text, redacted
-from elmo_bench.spec.config import choices, reads_own_data
+from elmo_bench.spec.conf_files import choices
 from elmo_bench.spec.options import METRIC
 from elmo_bench.spec.rules import (
     Fits,
@@ -27,7 +27,7 @@ from elmo_bench.spec.rules import (
     switch,
     text,
 )
-from elmo_bench.spec.task_files import check_head
+from elmo_bench.spec.task_files import check_head, reads_own_data
 from elmo_bench.spec.tuning import FROZEN, TUNE, TUNED_RATE, WAYS, check_tuning
 
 QUICK = "quick"  # a fifth of the steps

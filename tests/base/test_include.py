@@ -17,7 +17,8 @@ from elmo_bench.runner.data import build_data
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.describe import command_of, label_of
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import ROOT, printed, printed_folder, small
 
 ENCODER = printed("docs/extend.md", "encoders/length.py")

@@ -13,7 +13,7 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli import fetch
-from elmo_bench.spec.config import suite_tasks, task_yaml
+from elmo_bench.spec.task_files import suite_tasks, task_yaml
 from elmo_bench.tasks.coref.part import make
 from tests.loopback import loopback
 from tests.runs import DATA, files

@@ -12,7 +12,8 @@ from elmo_bench.reporting.published import Published
 from elmo_bench.runner.plan import PlannedRun, plan
 from elmo_bench.runner.states import RunState
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES, hash_of, make_record
 
 TASKS = ["ner", "snli", "sst5", "coref", "squad", "srl"]

@@ -12,7 +12,7 @@ from torch import nn
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner import contract_parts
-from elmo_bench.spec import config
+from elmo_bench.spec import config, task_files
 from tests.runs import GOLDEN, first_ones, printed_folder
 
 NETWORK = """
@@ -38,7 +38,7 @@ def forget() -> None:
     """Whatever this process remembers of the folder's modules and configs."""
     for name in [name for name in sys.modules if re.search(r"\.(mytask|length|network)\b", name)]:
         del sys.modules[name]
-    for remembered in (config._choice, config._composed, config.task_yaml):
+    for remembered in (config._choice, config._composed, task_files.task_yaml):
         remembered.cache_clear()
 
 

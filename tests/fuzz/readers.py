@@ -32,7 +32,8 @@ from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.pretraining.encode import Corpus
 from elmo_bench.runner.head_files import About, KeptHead, write_head
 from elmo_bench.runner.heads import Lexicon
-from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.conf_files import CONF, choices
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import task_class
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.sizes import lines_of

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from elmo_bench.ledger import list_runs
 from elmo_bench.runner.run import run
-from elmo_bench.spec.config import compose, suite_tasks
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.task_files import suite_tasks
 from tests.runs import CUTS
 
 GOLDEN = Path(__file__).parent / "golden"

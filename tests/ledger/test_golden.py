@@ -12,8 +12,8 @@ from elmo_bench.base.metric import columns, main_figure, summed_names, units_of
 from elmo_bench.ledger import CLUSTER, PAIRS, RunPaths, of_split, read_all, read_outcomes, slices_of, write_record
 from elmo_bench.ledger.outcomes import check_figures, check_split, scores_by
 from elmo_bench.ledger.store import _text
-from elmo_bench.spec.config import suite_tasks
 from elmo_bench.spec.names import metric_of
+from elmo_bench.spec.task_files import suite_tasks
 from tests.ledger.make_golden import GOLDEN, PROBES
 from tests.runs import ROOT
 

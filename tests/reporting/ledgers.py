@@ -12,9 +12,10 @@ import numpy as np
 
 from elmo_bench.base.metric import MACRO_F1, encoded, scores_of
 from elmo_bench.ledger import Record, RunPaths, digest_of, joined, record_of, score_of, write_record
-from elmo_bench.spec.config import compose, reads_own_data
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.task_files import reads_own_data
 from tests.ledger.records import make_content
 
 

@@ -14,7 +14,7 @@ from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.figures import Drawing, look
 from elmo_bench.reporting.layouts import variants
 from elmo_bench.reporting.layouts.fractions import pairs
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.conf_files import choices
 from tests.reporting.frames import board_of, experiment_in, figures_in, runs_in, tables_in
 from tests.reporting.ledgers import fill, stuck, today
 from tests.runs import first_ones

@@ -18,8 +18,8 @@ from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.published import published
 from elmo_bench.runner.data import build_data, read_splits
 from elmo_bench.runner.plan import plan
-from elmo_bench.spec.config import suite_tasks, task_yaml
 from elmo_bench.spec.describe import label_of
+from elmo_bench.spec.task_files import suite_tasks, task_yaml
 from tests.runs import DATA, ROOT, described
 
 SUITES = ("open", "paper")

@@ -7,7 +7,7 @@ import pytest
 from elmo_bench.reporting.frame import runs, systems
 from elmo_bench.reporting.overview import about, card, chance_of, licence
 from elmo_bench.reporting.render import to_csv, to_latex
-from elmo_bench.spec.config import choices, config_file
+from elmo_bench.spec.conf_files import choices, config_file
 from tests.reporting.frames import board_of, sections_of, texts
 from tests.reporting.ledgers import default, fill, spec_of, stuck
 

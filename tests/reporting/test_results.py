@@ -20,8 +20,8 @@ from elmo_bench.reporting.names import task_title
 from elmo_bench.reporting.published import Published, verdict
 from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_published, write_readme
 from elmo_bench.reporting.significance import holm
-from elmo_bench.spec.config import suite_tasks, task_yaml
 from elmo_bench.spec.experiments import Experiment, experiments
+from elmo_bench.spec.task_files import suite_tasks, task_yaml
 from tests.ledger.records import OUTCOMES, changed, hash_of, put
 from tests.reporting.frames import board_of
 from tests.reporting.ledgers import add, fill, full

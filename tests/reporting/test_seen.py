@@ -7,7 +7,7 @@ import pytest
 from elmo_bench.__main__ import main
 from elmo_bench.reporting.cards import card, trained_on
 from elmo_bench.reporting.names import TRAINED_ON_THE_TASK
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.conf_files import choices
 from tests.reporting.frames import board_of, sections_of, texts
 from tests.reporting.ledgers import fill, spec_of
 

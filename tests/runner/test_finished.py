@@ -192,6 +192,10 @@ def test_many_files_have_one_digest_and_two_of_one_name_are_two(tmp_path):
     assert name == f"data/{MANY + 1} files"
     paths[-1].write_text("other")
     assert finished._digests("data", paths) != {name: digest}
+    not_utf_8 = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    not_utf_8.touch()
+    assert [*finished._digests("data", [not_utf_8])] == ["data/caf\\udce9.csv"]
+    assert [*finished._digests("data", [*paths, not_utf_8])] == [f"data/{MANY + 2} files"]
 
 
 @pytest.mark.slow

@@ -8,7 +8,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.named_parts import check_names, check_plain, encoders_of, parts_to_give
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
 
 
 def checked(*options):

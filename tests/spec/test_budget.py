@@ -4,8 +4,9 @@ import pytest
 
 from elmo_bench.ledger import Record, learned
 from elmo_bench.spec.budget import converged
-from elmo_bench.spec.config import compose, task_yaml
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.names import tasks
+from elmo_bench.spec.task_files import task_yaml
 from tests.ledger.records import make_content
 
 

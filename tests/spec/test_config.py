@@ -8,7 +8,9 @@ from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.pretraining import CONF as PRETRAINING
-from elmo_bench.spec.config import CONF, choices, compose, sweep
+from elmo_bench.spec.conf_files import CONF, choices
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.sweeps import sweep
 
 GROUPS = ("task", "encoder", "suite", "mix", "size", "trainer", "logger", "store", "launcher")
 # What a choice needs besides.

@@ -10,8 +10,10 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec import config
-from elmo_bench.spec.config import compose, sweep
-from elmo_bench.spec.run_spec import RunSpec, Setup
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_setup import Setup
+from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.sweeps import sweep
 from tests.runs import ROOT
 
 

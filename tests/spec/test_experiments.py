@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.spec.config import CONF, compose
+from elmo_bench.spec.conf_files import CONF
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.experiments import Experiment, Variant, experiments
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec

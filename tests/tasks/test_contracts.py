@@ -11,8 +11,8 @@ from benchmarks.golden import GOLDEN
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.sources import SHIPPED
 from elmo_bench.runner.data import build_data, data_digest, read_splits
-from elmo_bench.spec.config import suite_tasks
 from elmo_bench.spec.names import task_class
+from elmo_bench.spec.task_files import suite_tasks
 from tests.fuzz.readers import PACK
 from tests.runs import CUTS, described, first_ones
 from tests.suites import SCORED, SUITES

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.task_files import task_yaml
 from elmo_bench.tasks.ner.data import Data
 from elmo_bench.text.tags import TaggedSentence as Sentence
 from tests.hub import as_parquet, from_hub

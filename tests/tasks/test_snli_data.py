@@ -6,7 +6,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.task_files import task_yaml
 from elmo_bench.tasks.snli.data import Data, Pair, cut_by_premise, read_pairs
 from elmo_bench.tasks.snli.metric import Metric
 from tests.hub import from_hub

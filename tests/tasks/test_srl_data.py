@@ -7,7 +7,7 @@ import pytest
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.evaluate import marks_of
-from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.task_files import task_yaml
 from elmo_bench.tasks.srl.brackets import read_phrases, read_tags, write_column
 from elmo_bench.tasks.srl.columns import Proposition, Sentence
 from elmo_bench.tasks.srl.data import Data

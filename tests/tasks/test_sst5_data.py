@@ -4,7 +4,7 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.task_files import task_yaml
 from elmo_bench.tasks.sst5.data import Data, Phrase, parse, plain
 from tests.golden_cases import for_each, golden
 from tests.runs import DATA

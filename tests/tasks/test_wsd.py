@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
-from elmo_bench.spec.config import task_yaml
+from elmo_bench.spec.task_files import task_yaml
 from elmo_bench.tasks.wsd import data as semcor
 from elmo_bench.tasks.wsd.data import Data, read_first_senses
 from elmo_bench.tasks.wsd.evaluation import Sentence, Target, entry, keys_beside, read_evaluation, read_keys

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_bench.elmo import embed
-from elmo_bench.spec.config import task_yaml
 from elmo_bench.spec.names import task_class
+from elmo_bench.spec.task_files import task_yaml
 from elmo_bench.tasks.coref.conll import Document, genre_of
 from elmo_bench.tasks.coref.data import ESCAPED
 from elmo_bench.tasks.deprel.data import ROOT, Sentence

@@ -12,9 +12,10 @@ from elmo_bench.cli import COMMANDS, cost
 from elmo_bench.cli.entry import main
 from elmo_bench.pretraining import CONF as PRETRAINING
 from elmo_bench.runner.plan import plan
-from elmo_bench.spec.config import compose, sweep
+from elmo_bench.spec.config import compose
 from elmo_bench.spec.experiments import experiments
 from elmo_bench.spec.settings import check_run
+from elmo_bench.spec.sweeps import sweep
 from tests.runs import ROOT
 
 PAGES = [

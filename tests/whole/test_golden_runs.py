@@ -7,7 +7,7 @@ import pytest
 from benchmarks.golden import GOLDEN, TASKS, differences, fingerprint, group, hashes, planned, selected
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import hf_files
-from elmo_bench.spec.config import suite_tasks
+from elmo_bench.spec.task_files import suite_tasks
 from tests.runs import DATA
 
 KNOWN = json.loads((GOLDEN / "hashes.json").read_text())

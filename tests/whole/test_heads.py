@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_bench.runner import contract, contract_parts
-from elmo_bench.spec.config import choices
+from elmo_bench.spec.conf_files import choices
 from elmo_bench.training.module import HeadTraining
 from tests.heads import built, has_layers
 from tests.runs import OWN, first_ones, small

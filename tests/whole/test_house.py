@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.house import circles
 from benchmarks.house import imports as module_imports
-from elmo_bench.spec.config import suite_tasks
+from elmo_bench.spec.task_files import suite_tasks
 from tests.reporting.ledgers import add
 from tests.runs import first_ones
 
