@@ -37,7 +37,7 @@ SCORED: tuple[Split, ...] = ("dev", "test")
 class Spec(Model):
     """`RunSpec.to_json()`: everything that can change a score, except the seed."""
 
-    suite: str  # which data: open or paper
+    suite: str  # which data: open, paper, or the name of the user's own
     task: str  # name in conf/task
     encoder: str  # the encoder's name
     size: str  # cpu or paper
@@ -115,7 +115,11 @@ class Parameters(Model):
 
 
 class Counts(Model):
-    """Examples per split, after data.train_fraction and data.max_train."""
+    """Examples per split, as trained and scored on.
+
+    After data.train_fraction, data.max_train and data.max_eval; of train, without texts
+    that are too long.
+    """
 
     train: Count  # trained on
     dev: Count  # used to choose the epoch
