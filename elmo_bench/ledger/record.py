@@ -32,6 +32,8 @@ Time = Annotated[
 ]  # as now() writes it
 Split = Literal["dev", "test"]
 SCORED: tuple[Split, ...] = ("dev", "test")
+# Counts of a type: one of them is above 0 if an answer is of this type.
+_OF_ANSWERS = ("correct", "guessed", "excess")
 
 
 class Spec(Model):
@@ -287,14 +289,19 @@ def learned(record: Record) -> bool:
     """
     curve = record.curves.dev
     scores = record.scores.dev
-    answers = 0
-    for counts in scores.by_type.values():
-        if any(counts.get(key) for key in ("correct", "guessed", "excess")):
-            answers += 1
     is_flat = len(curve) > 1 and len(set(curve)) == 1 and curve[0] < 100
-    if is_flat and answers < 2:
+    if is_flat and len(answered(scores)) < 2:
         return False
     return scores.overall[record.metric] > 0
+
+
+def answered(scores: SplitScores) -> set[str]:
+    """The types that the head gave as an answer, as far as the scores by type show."""
+    types = set()
+    for name, counts in scores.by_type.items():
+        if any(counts.get(key) for key in _OF_ANSWERS):
+            types.add(name)
+    return types
 
 
 def run_hash(spec: Spec) -> str:
