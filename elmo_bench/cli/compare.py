@@ -31,7 +31,6 @@ from elmo_bench.reporting.names import (
     why_dagger,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
-from elmo_bench.reporting.primary import table1_verdicts
 from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.rows import rows_of, with_texts_of_python
 from elmo_bench.reporting.serving import (
@@ -40,6 +39,7 @@ from elmo_bench.reporting.serving import (
     serving_columns,
     serving_formats,
 )
+from elmo_bench.reporting.table1_verdicts import table1_verdicts
 from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of

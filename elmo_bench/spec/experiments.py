@@ -222,8 +222,8 @@ class Experiment:
             return order.index(encoder), encoder
         return len(order), encoder
 
-    def rank(self, variant: Variant) -> float:
-        """The position of a variant in the table."""
+    def row_order(self, variant: Variant) -> float:
+        """The number by which the rows of a table of variants are sorted."""
         if self.axis:
             return float(variant.options[self.axis])
         return self.variants.index(variant)
