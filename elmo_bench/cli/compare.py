@@ -18,7 +18,7 @@ from elmo_bench.cli import compared, parser
 from elmo_bench.cli.reproduced import print_reproduced
 from elmo_bench.ledger import Copies, check_exists, read_all
 from elmo_bench.reporting.by_label import by_label
-from elmo_bench.reporting.comparisons import compare, ranks
+from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.formats import gain_formats, joined, words
 from elmo_bench.reporting.frame import runs, shown, summary
@@ -31,6 +31,7 @@ from elmo_bench.reporting.names import (
     why_dagger,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
+from elmo_bench.reporting.ranks import ranks
 from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.rows import rows_of, with_texts_of_python
 from elmo_bench.reporting.serving import (
