@@ -274,7 +274,7 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     for rank in rows_of(of_encoders.sort_values(["mean", "name"])):
         cells = [rank.name]
         for system in rows_of(chosen[chosen.encoder_label == rank.name]):
-            score = str(summary(system, "test"))
+            score = str(summary(system))
             cells.append(joined(score, system.mark, system.seen))
         cells += [f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"]
         body.append([*cells, *of_use.get(rank.name, ())])

@@ -83,7 +83,6 @@ class Comparison(NamedTuple):
 def compare(
     runs: pd.DataFrame,
     pairs: pd.DataFrame,
-    split: str = "test",
     *,
     read: ReadOutcomes | None = None,
 ) -> pd.DataFrame:
@@ -91,15 +90,16 @@ def compare(
     `families.judged_together`, and `conclusion`.
 
     `pairs` has two hashes in each row, `ours` and `theirs`; and optionally `split` (dev
-    or test), `purpose` and `family`: the tests that have both in common are judged
-    together, by default all. `conclusion` is the verdict, or why there is none.
+    or, by default, test), `purpose` and `family`: the tests that have both of these in
+    common are judged together, by default all. `conclusion` is the verdict, or why
+    there is none.
 
     On a fraction of the training data the seed draws the subset, so seeds are paired
     there, and only seeds that both systems have count. read: reads the outcomes of a
     run; by default each run is read once in a call.
     """
     table = pairs.reset_index(drop=True)
-    for column, value in (("split", split), ("purpose", ""), ("family", "")):
+    for column, value in (("split", "test"), ("purpose", ""), ("family", "")):
         if column not in table:
             table[column] = value
     by_hash: dict[str, list[Any]] = defaultdict(list)
@@ -108,10 +108,10 @@ def compare(
     read = read or CachedOutcomes()
     metrics = cache(scoring)
     compared: dict[tuple[str, str, str], Comparison] = {}
-    for ours, theirs, split_ in zip(table.ours, table.theirs, table.split, strict=True):
-        if (ours, theirs, split_) not in compared:
-            compared[ours, theirs, split_] = _compare(
-                by_hash[ours], by_hash[theirs], split_, read, metrics
+    for ours, theirs, split in zip(table.ours, table.theirs, table.split, strict=True):
+        if (ours, theirs, split) not in compared:
+            compared[ours, theirs, split] = _compare(
+                by_hash[ours], by_hash[theirs], split, read, metrics
             )
     keys = zip(table.ours, table.theirs, table.split, strict=True)
     tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)

@@ -281,11 +281,10 @@ def _minutes(runs: Sequence[Any]) -> float:
     return fmean(run.work_minutes for run in runs if run.device == device)
 
 
-def summary(system: Any, split: str) -> Summary:
-    """The main score of a system on dev or test, over its seeds."""
-    deviation = getattr(system, f"{split}_sd")
-    mean = getattr(system, f"{split}_mean")
-    return Summary(system.n, mean, None if isnan(deviation) else deviation)
+def summary(system: Any) -> Summary:
+    """The main score of a system on test, over its seeds."""
+    deviation = None if isnan(system.test_sd) else system.test_sd
+    return Summary(system.n, system.test_mean, deviation)
 
 
 def _mark(system: Any) -> str:
