@@ -265,8 +265,8 @@ def now() -> str:
     return datetime.now(UTC).strftime(_TIME)
 
 
-def minutes_of(record: Record) -> float:
-    """What a run takes.
+def work_minutes_of(record: Record) -> float:
+    """The minutes of work of a run.
 
     On a GPU wall time, else the processor time of all threads, in which no pause
     counts.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
+from elmo_bench.ledger import Record, RunPaths, score_of, work_minutes_of
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.describe import label_of, needs_gpu
 from elmo_bench.spec.experiments import FRACTION
@@ -119,7 +119,7 @@ def best_on_dev(records: Sequence[Record]) -> Record:
 
     def goodness(run: str) -> tuple[float, float]:
         score = fmean(score_of(record, "dev") for record in seeds[run])
-        return score, -fmean(minutes_of(record) for record in seeds[run])
+        return score, -fmean(work_minutes_of(record) for record in seeds[run])
 
     best = max(seeds, key=goodness)
     return min(seeds[best], key=lambda record: record.seed)

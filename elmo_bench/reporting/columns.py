@@ -10,8 +10,8 @@ from elmo_bench.ledger import (
     RunPaths,
     Scores,
     learned,
-    minutes_of,
     score_of,
+    work_minutes_of,
 )
 from elmo_bench.ledger.record import Environment, MixWeights
 from elmo_bench.spec.budget import converged
@@ -163,7 +163,7 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         macro_f1=test_scores.get(MACRO_F1, nan),
         ship_mib=_ship_mib(record),
         text_ms=_text_ms(record),
-        work_minutes=minutes_of(record),
+        work_minutes=work_minutes_of(record),
         spec=spec,
         paths=paths,
         attempt=record.attempt,

@@ -78,7 +78,8 @@ def ending(
     """
     minutes = record.cost.seconds / 60
     numbers = record.parameters.trainable
-    yield f"{_best(record)}; {minutes:.1f} minutes; {numbers:,} numbers were trained"
+    took = f"{minutes:.1f} minutes of wall time"
+    yield f"{_best(record)}; {took}; {numbers:,} numbers were trained"
     if not learned(record):
         yield NOTHING_LEARNED
     score = score_of(record, "test")
