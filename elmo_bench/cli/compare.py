@@ -44,9 +44,8 @@ from elmo_bench.reporting.table1_verdicts import table1_verdicts
 from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.config import reads_own_data
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.options import guess
+from elmo_bench.spec.options import guess, is_of_encoder_or_head
 from elmo_bench.spec.run_spec import is_drawn
-from elmo_bench.spec.task_files import of_system
 
 FAMILY = "p (Holm): adjusted for {} above."
 IN_TABLE1 = (
@@ -151,7 +150,7 @@ def _encoders(options: argparse.Namespace) -> list[str]:
 def _check_changes(name: str, changes: Sequence[str]) -> None:
     for change in changes:
         option, equals, _ = change.partition("=")
-        if not equals or not of_system(option):
+        if not equals or not is_of_encoder_or_head(option):
             raise UserError(
                 f"--encoder {name} {change}: takes encoder.KEY=VALUE and head=NAME "
                 "alone. Runs with other changes are in the report's table of all runs."

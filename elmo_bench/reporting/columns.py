@@ -17,8 +17,8 @@ from elmo_bench.ledger.record import Environment, MixWeights
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.experiments import FRACTION
+from elmo_bench.spec.options import is_of_encoder_or_head
 from elmo_bench.spec.run_spec import DRAWN, RunSpec
-from elmo_bench.spec.task_files import of_system
 
 # which labels a run was trained and scored on, unless it is the true ones
 LABELS = "task.data.labels"
@@ -205,7 +205,7 @@ def variation_of(spec: RunSpec) -> dict[str, str]:
     return {
         key: value
         for key, value in spec.changes.items()
-        if not of_system(key) and key not in FRACTION
+        if not is_of_encoder_or_head(key) and key not in FRACTION
     }
 
 

@@ -20,10 +20,9 @@ from elmo_bench.base.reading import reading
 from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.describe import rate_factor
-from elmo_bench.spec.options import spelled
+from elmo_bench.spec.options import is_of_encoder_or_head, spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
-from elmo_bench.spec.task_files import of_system
 from elmo_bench.spec.tuning import TUNE
 from elmo_bench.spec.variants import (
     PaperFigures,
@@ -245,7 +244,7 @@ def _has_options(spec: RunSpec, variant: Variant) -> bool:
 
 def _besides_encoder(options: set[str]) -> set[str]:
     """The options that are neither the encoder's nor the head."""
-    return {option for option in options if not of_system(option)}
+    return {option for option in options if not is_of_encoder_or_head(option)}
 
 
 def _parsed(name: str, content: dict[str, Any]) -> Experiment:
