@@ -27,7 +27,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 import elmo_bench
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import minutes_of, read_all, score_of
+from elmo_bench.ledger import read_all, score_of, work_minutes_of
 from elmo_bench.tasks.sst5.data import read_trees
 
 FOLDS = 5
@@ -193,7 +193,7 @@ def scores(ledger: Path) -> tuple[Scores, dict[tuple[str, str], list[float]]]:
         setting = _setting_of(record)
         if setting:
             found[name, setting][int(fold)] = score_of(record, "test")
-            minutes[name, setting].append(minutes_of(record))
+            minutes[name, setting].append(work_minutes_of(record))
     return found, minutes
 
 
@@ -294,7 +294,7 @@ def main() -> int:
             except UserError as error:
                 print(f"{item}: {error}", file=sys.stderr)
                 return 2
-            took = minutes_of(record)
+            took = work_minutes_of(record)
             print(f"{item.suite} {item.setting}: {score_of(record, 'test'):.2f}, {took:.1f} minutes", flush=True)
     found, minutes = scores(given.out / "runs")
     print("\n".join([*table(found, minutes), "", *verdicts(found)]))

@@ -18,7 +18,7 @@ from elmo_bench.cli import compared, parser
 from elmo_bench.cli.reproduced import print_reproduced
 from elmo_bench.ledger import Copies, check_exists, read_all
 from elmo_bench.reporting.by_label import by_label
-from elmo_bench.reporting.comparisons import compare, ranks
+from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.formats import gain_formats, joined, words
 from elmo_bench.reporting.frame import runs, shown, summary
@@ -31,7 +31,7 @@ from elmo_bench.reporting.names import (
     why_dagger,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
-from elmo_bench.reporting.primary import table1_verdicts
+from elmo_bench.reporting.ranks import ranks
 from elmo_bench.reporting.remarks import left_out, remarks
 from elmo_bench.reporting.rows import rows_of, with_texts_of_python
 from elmo_bench.reporting.serving import (
@@ -40,11 +40,12 @@ from elmo_bench.reporting.serving import (
     serving_columns,
     serving_formats,
 )
+from elmo_bench.reporting.table1_verdicts import table1_verdicts
 from elmo_bench.reporting.tables import make_table, with_gains
 from elmo_bench.spec.names import metric_of
-from elmo_bench.spec.options import guess
+from elmo_bench.spec.options import guess, is_of_encoder_or_head
 from elmo_bench.spec.run_spec import is_drawn
-from elmo_bench.spec.task_files import of_system, reads_own_data
+from elmo_bench.spec.task_files import reads_own_data
 
 FAMILY = "p (Holm): adjusted for {} above."
 IN_TABLE1 = (
@@ -149,7 +150,7 @@ def _encoders(options: argparse.Namespace) -> list[str]:
 def _check_changes(name: str, changes: Sequence[str]) -> None:
     for change in changes:
         option, equals, _ = change.partition("=")
-        if not equals or not of_system(option):
+        if not equals or not is_of_encoder_or_head(option):
             raise UserError(
                 f"--encoder {name} {change}: takes encoder.KEY=VALUE and head=NAME "
                 "alone. Runs with other changes are in the report's table of all runs."
@@ -272,7 +273,7 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     for rank in rows_of(of_encoders.sort_values(["mean", "name"])):
         cells = [rank.name]
         for system in rows_of(chosen[chosen.encoder_label == rank.name]):
-            score = str(summary(system, "test"))
+            score = str(summary(system))
             cells.append(joined(score, system.mark, system.seen))
         cells += [f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"]
         body.append([*cells, *of_use.get(rank.name, ())])

@@ -235,9 +235,8 @@ def _write(
     Returns the SHA-256 of each by path, without `--every-eval-ever`, and the number of
     files in the folder of the page.
     """
+    from elmo_bench.reporting.every_eval_ever import write_datastore, write_logs
     from elmo_bench.reporting.render import write, write_published, write_readme
-    from elmo_bench.reporting.results import write_logs
-    from elmo_bench.reporting.samples import write_datastore
 
     written = write(board, ledger=options.ledger, out=options.out, findings=findings)
     of_page = len(written)

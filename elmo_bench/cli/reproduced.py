@@ -60,7 +60,7 @@ def print_reproduced(runs: pd.DataFrame, ledger: Path) -> bool:
         body.append(
             [
                 *(system.task, system.run_label, str(system.n)),
-                *(str(summary(system, "test")), _spread(row)),
+                *(str(summary(system)), _spread(row)),
                 f"{near} of {len(apart)}" if apart else "",
             ]
         )

@@ -30,11 +30,11 @@ from elmo_bench.ledger.record import (
     Scores,
     Spec,
     learned,
-    minutes_of,
     now,
     run_hash,
     score_of,
     settings_key,
+    work_minutes_of,
 )
 from elmo_bench.ledger.store import (
     Keep,

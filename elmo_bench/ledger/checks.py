@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger.record import SCORED, MixWeights, Record, run_hash, score_of
+from elmo_bench.ledger.record import (
+    SCORED,
+    MixWeights,
+    Record,
+    answered,
+    run_hash,
+    score_of,
+)
 
 # Points between the best of the dev curve and the score of the checkpoint that was
 # loaded again, or a unit.
@@ -17,8 +24,6 @@ CLOCKS = timedelta(days=1)  # by which clocks may differ
 MANY = 100
 SOME = 20
 ATTEMPT = "attempt"  # no two runs share one
-# Counts of a type that an answer of this type has.
-_ANSWERED = ("correct", "guessed", "excess")
 
 
 def record_of(content: Any) -> Record:
@@ -227,13 +232,16 @@ def _wrong(record: Record) -> float:
 
 
 def _always_answers_one(record: Record) -> bool:
-    """Whether all answers are of one type, as far as the scores by type show."""
-    answered = set()
+    """Whether all answers are of one type, and right wherever it is the gold type.
+
+    As far as the scores by type show.
+    """
+    types = set()
     for split in SCORED:
-        for name, counts in record.scores.of(split).by_type.items():
-            if not any(counts.get(key) for key in _ANSWERED):
-                continue
-            answered.add(name)
+        scores = record.scores.of(split)
+        for name in answered(scores):
+            counts = scores.by_type[name]
             if counts.get("correct") != counts.get("gold"):
                 return False
-    return len(answered) == 1
+            types.add(name)
+    return len(types) == 1

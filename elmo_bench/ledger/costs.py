@@ -73,8 +73,8 @@ def write_cost(folder: Path, cost: EncoderCost) -> Path:
     name = f"{cost.encoder}-{digest([settings, cost.contents])[:6]}.json"
     where = cost.environment
     machine = where.cpu if where.device == "cpu" else where.device
-    place = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")[:80] or "machine"
-    path = folder / place / name
+    spelled = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
+    path = folder / (spelled[:80] or "machine") / name
     with atomic_write(path, "w") as handle:
         text = json.dumps(cost.to_json(), indent=1, ensure_ascii=False)
         handle.write(f"{text}\n")

@@ -23,8 +23,8 @@ from elmo_bench.ledger.store import (
     write_record,
 )
 
-# What a run leaves in its work folder: see `record` (runner/run.py) and
-# training/loggers.py.
+# What a run leaves in its work folder: see `_trained` and `_remove_rest`
+# (runner/run.py) and training/loggers.py.
 HEAD = "head.safetensors"
 KEPT = (
     HEAD,

@@ -19,7 +19,7 @@ from typing import Self
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger.record import Record
 
-_PLACE = re.compile(r"(\w[\w.+=-]*/){3}[0-9a-f]{12}/\d+")
+_ADDRESS = re.compile(r"(\w[\w.+=-]*/){3}[0-9a-f]{12}/\d+")
 # A leading dot: left by a killed atomic_write.
 _ENTRY = re.compile(r"\.?seed(0|[1-9]\d{0,17})(\..+)?", re.DOTALL)
 LEVELS = 4  # of folders above the files: suite, task, encoder, hash
@@ -40,10 +40,10 @@ class RunPaths:
     seed: int
 
     def __post_init__(self) -> None:
-        place = f"{self.suite}/{self.task}/{self.encoder}/{self.hash}/{self.seed}"
-        if not _PLACE.fullmatch(place):
+        address = f"{self.suite}/{self.task}/{self.encoder}/{self.hash}/{self.seed}"
+        if not _ADDRESS.fullmatch(address):
             raise UserError(
-                f"{place!r}: not suite/task/encoder/hash/seed of a run. Names have "
+                f"{address!r}: not suite/task/encoder/hash/seed of a run. Names have "
                 "letters, digits and _ . + = -, the first is a letter or a digit."
             )
 
@@ -157,8 +157,8 @@ def list_runs(
             problems.append(f"{error.filename}: cannot be read ({why})")
 
     for folder, folders, files in os.walk(ledger, onerror=failed):
-        place = Path(folder).relative_to(ledger).parts
-        names = _of_a_ledger(place, {*folders, *files}, within)
+        parts = Path(folder).relative_to(ledger).parts
+        names = _of_a_ledger(parts, {*folders, *files}, within)
         # Faster than Path.is_symlink, in a ledger of 20,000 runs.
         links = [name for name in names if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
         for name in links:
@@ -166,7 +166,7 @@ def list_runs(
                 f"{folder}/{name}: a symbolic link, which a ledger does not follow"
             )
         names = [name for name in names if name not in links]
-        if len(place) < LEVELS:
+        if len(parts) < LEVELS:
             folders[:] = [name for name in names if name in folders]
             continue
         folders.clear()
@@ -175,16 +175,16 @@ def list_runs(
             of_seeds[_seed(name)].add(name)
         for seed, of_seed in of_seeds.items():
             with suppress(UserError):  # somebody else's folder
-                run = RunPaths(ledger, *place, seed)  # type: ignore[arg-type, call-arg]
+                run = RunPaths(ledger, *parts, seed)  # type: ignore[arg-type, call-arg]
                 runs[run] = of_seed
     return {run: runs[run] for run in sorted(runs)}, problems
 
 
 def _of_a_ledger(
-    place: Sequence[str], names: set[str], within: Sequence[str]
+    parts: Sequence[str], names: set[str], within: Sequence[str]
 ) -> list[str]:
     """The names in a folder of a ledger that may be of runs, sorted."""
-    depth = len(place)
+    depth = len(parts)
     if depth >= LEVELS:
         return sorted(name for name in names if _ENTRY.fullmatch(name))
     if depth < len(within):

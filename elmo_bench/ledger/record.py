@@ -32,12 +32,14 @@ Time = Annotated[
 ]  # as now() writes it
 Split = Literal["dev", "test"]
 SCORED: tuple[Split, ...] = ("dev", "test")
+# Counts of a type: one of them is above 0 if an answer is of this type.
+_OF_ANSWERS = ("correct", "guessed", "excess")
 
 
 class Spec(Model):
     """`RunSpec.to_json()`: everything that can change a score, except the seed."""
 
-    suite: str  # which data: open or paper
+    suite: str  # which data: open, paper, or the name of the user's own
     task: str  # name in conf/task
     encoder: str  # the encoder's name
     size: str  # cpu or paper
@@ -115,7 +117,11 @@ class Parameters(Model):
 
 
 class Counts(Model):
-    """Examples per split, after data.train_fraction and data.max_train."""
+    """Examples per split, as trained and scored on.
+
+    After data.train_fraction, data.max_train and data.max_eval; of train, without texts
+    that are too long.
+    """
 
     train: Count  # trained on
     dev: Count  # used to choose the epoch
@@ -259,8 +265,8 @@ def now() -> str:
     return datetime.now(UTC).strftime(_TIME)
 
 
-def minutes_of(record: Record) -> float:
-    """What a run takes.
+def work_minutes_of(record: Record) -> float:
+    """The minutes of work of a run.
 
     On a GPU wall time, else the processor time of all threads, in which no pause
     counts.
@@ -283,14 +289,19 @@ def learned(record: Record) -> bool:
     """
     curve = record.curves.dev
     scores = record.scores.dev
-    answers = 0
-    for counts in scores.by_type.values():
-        if any(counts.get(key) for key in ("correct", "guessed", "excess")):
-            answers += 1
     is_flat = len(curve) > 1 and len(set(curve)) == 1 and curve[0] < 100
-    if is_flat and answers < 2:
+    if is_flat and len(answered(scores)) < 2:
         return False
     return scores.overall[record.metric] > 0
+
+
+def answered(scores: SplitScores) -> set[str]:
+    """The types that the head gave as an answer, as far as the scores by type show."""
+    types = set()
+    for name, counts in scores.by_type.items():
+        if any(counts.get(key) for key in _OF_ANSWERS):
+            types.add(name)
+    return types
 
 
 def run_hash(spec: Spec) -> str:

@@ -62,7 +62,7 @@ def read_all(
 
     within: only of this suite, task and encoder. They are sorted by suite, task,
     encoder, hash and seed. A missing folder has no records. A file that is damaged, of
-    another version, in the wrong place, a copy of another run or a link is skipped and
+    another version, at the wrong path, a copy of another run or a link is skipped and
     named in `problems`.
     metrics: so is a record whose scores do not follow from its outcomes
     (`read_record_at`); takes milliseconds for each. Whoever shows scores gives them.
@@ -212,8 +212,8 @@ def read_record_at(
     """
     record = read_record(run.record)
     spec = record.spec
-    place = (spec.suite, spec.task, spec.encoder, record.hash, record.seed)
-    if place != (run.suite, run.task, run.encoder, run.hash, run.seed):
+    address = (spec.suite, spec.task, spec.encoder, record.hash, record.seed)
+    if address != (run.suite, run.task, run.encoder, run.hash, run.seed):
         right = RunPaths.of(run.ledger, record)
         raise UserError(f"{run.record}: belongs at {right.record}. Move it.")
     try:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from elmo_bench.reporting.families import REVERSED
 from elmo_bench.reporting.formats import signed
 from elmo_bench.reporting.names import DAGGER, short
 from elmo_bench.reporting.pairs import pairs_of
@@ -21,7 +22,6 @@ from elmo_bench.reporting.significance import Variance
 from elmo_bench.spec.settings import QUICK
 from elmo_bench.spec.task_files import floor_of
 
-TURNED = {"ahead": "behind", "behind": "ahead", "tie": "tie", "": ""}
 Tests = dict[tuple[str, str], Any]  # a comparison, by the hashes of ours and theirs
 
 
@@ -62,9 +62,10 @@ def both_ways(comparisons: pd.DataFrame) -> pd.DataFrame:
         gain=-comparisons.gain,
         family_low=-comparisons.family_high,
         family_high=-comparisons.family_low,
-        verdict=comparisons.verdict.map(TURNED),
+        verdict=comparisons.verdict.map(REVERSED),
         conclusion=[
-            TURNED.get(conclusion, conclusion) for conclusion in comparisons.conclusion
+            REVERSED.get(conclusion, conclusion)
+            for conclusion in comparisons.conclusion
         ],
     )
     return pd.concat([comparisons, turned], ignore_index=True)

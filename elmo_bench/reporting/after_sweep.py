@@ -1,17 +1,20 @@
-"""The commands that a sweep prints at its end. Imports no pandas and no torch."""
+"""The commands that a sweep prints at its end, some of which a run prints too.
+
+Importing this imports no pandas and no torch.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from elmo_bench.ledger import Record, RunPaths, minutes_of, score_of
+from elmo_bench.ledger import Record, RunPaths, score_of, work_minutes_of
 from elmo_bench.spec.describe import label_of, needs_gpu
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
-from elmo_bench.spec.task_files import floor_of, reads_own_data
+from elmo_bench.spec.task_files import floor_of, reads_own_data, task_yaml
 
 KEPT = (".csv", ".tsv", ".jsonl", ".conll", ".conllu")  # endings of files to predict
 Next = tuple[list[str], str]  # a command, and what it is for
@@ -28,18 +31,29 @@ def after_sweep(
     records: Sequence[Record], ledger: Path, flags: Flags = no_flags
 ) -> Iterator[Next]:
     """What comes after these runs: their comparison, the page, the best head in use."""
-    where = [] if ledger == LEDGER else ["--ledger", str(ledger)]
     encoders = list(dict.fromkeys(record.spec.encoder for record in records))
     suites = {record.spec.suite for record in records}
     are_default = not any(label_of(RunSpec.of_record(record)) for record in records)
     if are_default and len(encoders) > 1 and len(suites) == 1:
         # The encoder before the baseline, as in "elmo minus glove".
-        compare = ["compare", *reversed(encoders), "--suite", *suites, *where]
+        where = ["--suite", *suites, *in_ledger(ledger)]
+        compare = ["compare", *reversed(encoders), *where]
         yield compare, "tests, costs, and scores by label"
-    yield ["report", *where], "tables and a page from all runs that are done"
+    yield report_command(ledger)
     own = [record for record in records if reads_own_data(record.spec.task)]
     if own and len({record.spec.suite for record in own}) == 1:
         yield from _in_use(own, ledger, flags)
+
+
+def in_ledger(ledger: Path) -> list[str]:
+    """The option that names a ledger; none for the default one."""
+    return [] if ledger == LEDGER else ["--ledger", str(ledger)]
+
+
+def report_command(ledger: Path) -> Next:
+    """`report` on a ledger."""
+    command = ["report", *in_ledger(ledger)]
+    return command, "tables and a page from all runs that are done"
 
 
 def _in_use(records: Sequence[Record], ledger: Path, flags: Flags) -> Iterator[Next]:
@@ -90,7 +104,8 @@ def _ending(record: Record) -> str:
     ending = Path(str(file)).suffix
     if ending in KEPT:
         return ending
-    return ".conll" if record.spec.task == "tagging" else ".csv"
+    has_columns = "columns" in (task_yaml(record.spec.task).get("data") or {})
+    return ".conll" if has_columns else ".csv"
 
 
 def best_on_dev(records: Sequence[Record]) -> Record:
@@ -103,7 +118,7 @@ def best_on_dev(records: Sequence[Record]) -> Record:
 
     def goodness(run: str) -> tuple[float, float]:
         score = fmean(score_of(record, "dev") for record in seeds[run])
-        return score, -fmean(minutes_of(record) for record in seeds[run])
+        return score, -fmean(work_minutes_of(record) for record in seeds[run])
 
     best = max(seeds, key=goodness)
     return min(seeds[best], key=lambda record: record.seed)

@@ -10,15 +10,15 @@ from elmo_bench.ledger import (
     RunPaths,
     Scores,
     learned,
-    minutes_of,
     score_of,
+    work_minutes_of,
 )
 from elmo_bench.ledger.record import Environment, MixWeights
 from elmo_bench.spec.budget import converged
 from elmo_bench.spec.describe import label_of
 from elmo_bench.spec.experiments import FRACTION
+from elmo_bench.spec.options import is_of_encoder_or_head
 from elmo_bench.spec.run_spec import DRAWN, RunSpec
-from elmo_bench.spec.task_files import of_system
 
 # which labels a run was trained and scored on, unless it is the true ones
 LABELS = "task.data.labels"
@@ -163,7 +163,7 @@ def run_of(paths: RunPaths, record: Record, spec: RunSpec) -> Run:
         macro_f1=test_scores.get(MACRO_F1, nan),
         ship_mib=_ship_mib(record),
         text_ms=_text_ms(record),
-        work_minutes=minutes_of(record),
+        work_minutes=work_minutes_of(record),
         spec=spec,
         paths=paths,
         attempt=record.attempt,
@@ -205,7 +205,7 @@ def variation_of(spec: RunSpec) -> dict[str, str]:
     return {
         key: value
         for key, value in spec.changes.items()
-        if not of_system(key) and key not in FRACTION
+        if not is_of_encoder_or_head(key) and key not in FRACTION
     }
 
 

@@ -1,21 +1,4 @@
-"""What a system gains over another, whether that holds over seeds and items, and so how
-several encoders rank.
-
-An encoder's rank on a task is 1 plus the number of encoders with a higher true score.
-Tests of all pairs on all tasks, adjusted together (Holm), give an interval: at least 1
-plus the number of encoders that are shown ahead, and at most the number of encoders
-less those that are shown behind. As long as no verdict errs, which Holm's adjustment
-gives at least 95 % of repetitions, all of these intervals hold at once, and so do their
-means over tasks. Ties make an interval wide. It speaks of these tasks, with other seeds
-and other items, and not of other tasks.
-
-Source: Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with
-applications to mobility across neighbourhoods and academic achievement across
-countries, Review of Economic Studies 91. A bootstrap of ranks fails where scores are
-nearly equal (Hall and Miller 2009, Annals of Statistics 37). The critical differences
-of Friedman's test (Demšar 2006, Journal of Machine Learning Research 7) take tasks for
-a sample, and six are too few for that.
-"""
+"""What a system gains over another, and whether that holds over seeds and items."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +83,6 @@ class Comparison(NamedTuple):
 def compare(
     runs: pd.DataFrame,
     pairs: pd.DataFrame,
-    split: str = "test",
     *,
     read: ReadOutcomes | None = None,
 ) -> pd.DataFrame:
@@ -108,15 +90,16 @@ def compare(
     `families.judged_together`, and `conclusion`.
 
     `pairs` has two hashes in each row, `ours` and `theirs`; and optionally `split` (dev
-    or test), `purpose` and `family`: the tests that have both in common are judged
-    together, by default all. `conclusion` is the verdict, or why there is none.
+    or, by default, test), `purpose` and `family`: the tests that have both of these in
+    common are judged together, by default all. `conclusion` is the verdict, or why
+    there is none.
 
     On a fraction of the training data the seed draws the subset, so seeds are paired
     there, and only seeds that both systems have count. read: reads the outcomes of a
     run; by default each run is read once in a call.
     """
     table = pairs.reset_index(drop=True)
-    for column, value in (("split", split), ("purpose", ""), ("family", "")):
+    for column, value in (("split", "test"), ("purpose", ""), ("family", "")):
         if column not in table:
             table[column] = value
     by_hash: dict[str, list[Any]] = defaultdict(list)
@@ -125,10 +108,10 @@ def compare(
     read = read or CachedOutcomes()
     metrics = cache(scoring)
     compared: dict[tuple[str, str, str], Comparison] = {}
-    for ours, theirs, split_ in zip(table.ours, table.theirs, table.split, strict=True):
-        if (ours, theirs, split_) not in compared:
-            compared[ours, theirs, split_] = _compare(
-                by_hash[ours], by_hash[theirs], split_, read, metrics
+    for ours, theirs, split in zip(table.ours, table.theirs, table.split, strict=True):
+        if (ours, theirs, split) not in compared:
+            compared[ours, theirs, split] = _compare(
+                by_hash[ours], by_hash[theirs], split, read, metrics
             )
     keys = zip(table.ours, table.theirs, table.split, strict=True)
     tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
@@ -159,24 +142,10 @@ def _compare(
     our_scores, their_scores = _scores(ours, split), _scores(theirs, split)
     tested, untested = None, ""
     try:
-        _check_comparable(first, other)
-        if paired and not common:
-            raise UserError("no seed in common")
-        metric = metrics(first.task, first.metric)
-        arms = [_outcomes(arm, split, read, metric) for arm in (ours, theirs)]
-        if paired:
-            pairs = zip(our_scores, their_scores, strict=True)
-            seeds = [over_seeds([one - another for one, another in pairs])]
-        else:
-            seeds = [
-                over_seeds(our_scores, is_drawn=not first.spec.deterministic),
-                over_seeds(their_scores, is_drawn=not other.spec.deterministic),
-            ]
-        tested = difference_of(arms, seeds, metric, paired=paired)
+        tested = _tested(ours, theirs, split, read, metrics, paired=paired)
     except UserError as error:
-        untested = (
-            str(error).replace(f"{first.paths.ledger}/", "").rstrip(".")
-        )  # the same page wherever it is
+        # The same page wherever the ledger is.
+        untested = str(error).replace(f"{first.paths.ledger}/", "").rstrip(".")
     gains = {}
     for name in ("dev", "test"):
         difference = fmean(_scores(ours, name)) - fmean(_scores(theirs, name))
@@ -205,6 +174,39 @@ def _compare(
         our_scores=our_scores,
         their_scores=their_scores,
     )
+
+
+def _tested(
+    ours: Sequence[Any],
+    theirs: Sequence[Any],
+    split: str,
+    read: ReadOutcomes,
+    metrics: Callable[[str, str], Counting],
+    *,
+    paired: bool,
+) -> Difference:
+    """The difference of two systems, from the runs that count, by seed.
+
+    paired: their seeds drew the same training data. Raises UserError, which says why
+    there is no test.
+    """
+    first, other = ours[0], theirs[0]
+    _check_comparable(first, other)
+    our_seeds = {run.seed for run in ours}
+    if paired and our_seeds.isdisjoint(run.seed for run in theirs):
+        raise UserError("no seed in common")
+    metric = metrics(first.task, first.metric)
+    arms = [_outcomes(arm, split, read, metric) for arm in (ours, theirs)]
+    our_scores, their_scores = _scores(ours, split), _scores(theirs, split)
+    if paired:
+        pairs = zip(our_scores, their_scores, strict=True)
+        seeds = [over_seeds([one - another for one, another in pairs])]
+    else:
+        seeds = [
+            over_seeds(our_scores, is_drawn=not first.spec.deterministic),
+            over_seeds(their_scores, is_drawn=not other.spec.deterministic),
+        ]
+    return difference_of(arms, seeds, metric, paired=paired)
 
 
 def _check_comparable(ours: Any, theirs: Any) -> None:
@@ -314,37 +316,3 @@ def _check_same_items(run: tuple[str, Counts], first: tuple[str, Counts]) -> Non
 def _not_types(outcomes: Counts) -> set[str]:
     """The names of outcomes without types, since a run may find other types."""
     return {name for name in outcomes if not name.startswith(TYPE)}
-
-
-def ranks(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The mean rank of each encoder over tasks with its interval: columns mean, low and
-    high, by name.
-
-    comparisons: of `all_pairs`, the same encoders on each task. Equal scores share the
-    mean of their ranks.
-    """
-    ours = pd.DataFrame({
-        "name": comparisons.our_name,
-        "task": comparisons.task,
-        "below": comparisons.gain.lt(0) + comparisons.gain.eq(0) / 2,
-        "ahead": comparisons.verdict == "ahead",
-        "behind": comparisons.verdict == "behind",
-    })  # fmt: skip
-    theirs = pd.DataFrame({
-        "name": comparisons.their_name,
-        "task": comparisons.task,
-        "below": comparisons.gain.gt(0) + comparisons.gain.eq(0) / 2,
-        "ahead": comparisons.verdict == "behind",
-        "behind": comparisons.verdict == "ahead",
-    })  # fmt: skip
-    both = pd.concat([ours, theirs])
-    by_task = both.groupby(["name", "task"])[["below", "ahead", "behind"]].sum()
-    others = both.groupby("name").size() / comparisons.task.nunique()
-    mean = by_task.groupby("name").mean()
-    return pd.DataFrame(
-        {
-            "mean": 1 + mean.below,
-            "low": 1 + mean.behind,
-            "high": 1 + others - mean.ahead,
-        }
-    )

@@ -104,7 +104,7 @@ def _scores(rows: Sequence[Any], labels: Sequence[str]) -> str:
 
     lines: dict[str, dict[str, str]] = {}
     for row, label in zip(rows, labels, strict=True):
-        figures: list[tuple[str, Any]] = [(row.measure, summary(row, "test"))]
+        figures: list[tuple[str, Any]] = [(row.measure, summary(row))]
         is_main = row.metric == MACRO_F1
         if not is_main and not any(map(isnan, row.macro_f1_scores)):
             figures.append(("macro-F1", summarise(row.macro_f1_scores)))

@@ -11,7 +11,14 @@ from elmo_bench.base import include
 from elmo_bench.base.errors import redacted
 from elmo_bench.base.metric import measure
 from elmo_bench.ledger import Record, RunPaths, learned, score_of
-from elmo_bench.reporting.after_sweep import Flags, no_flags, predict_command
+from elmo_bench.reporting.after_sweep import (
+    Flags,
+    Next,
+    in_ledger,
+    no_flags,
+    predict_command,
+    report_command,
+)
 from elmo_bench.reporting.names import BASELINE, counted
 from elmo_bench.reporting.published import Published, processor, published, verdict
 from elmo_bench.spec.budget import epochs_of
@@ -27,7 +34,6 @@ NOTHING_LEARNED = (
     "the head learned nothing: it gives one answer to everything, or none that is "
     "right. Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
 )
-_Next = tuple[list[str], str]  # a command, and what it is for
 
 
 def outcome(ledger: Path, record: Record, state: str) -> str:
@@ -72,7 +78,8 @@ def ending(
     """
     minutes = record.cost.seconds / 60
     numbers = record.parameters.trainable
-    yield f"{_best(record)}; {minutes:.1f} minutes; {numbers:,} numbers were trained"
+    took = f"{minutes:.1f} minutes of wall time"
+    yield f"{_best(record)}; {took}; {numbers:,} numbers were trained"
     if not learned(record):
         yield NOTHING_LEARNED
     score = score_of(record, "test")
@@ -88,17 +95,17 @@ def ending(
         yield f"gain over the published {BASELINE}, {_spread(base)}: {gain}"
     if floor is not None:
         yield gain_over_floor(record, floor)
-    commands: list[_Next] = []
+    commands: list[Next] = []
     if record.refit is not None:
         commands = _use_commands(record, ledger, flags)
     elif is_default:
         commands = _next(record, row, base, ledger, options)
     elif row is not None and _usual_epochs(record) > record.epochs.run:
         commands = _whole_run(record, ledger)
-    yield from next_lines(commands or [_report(ledger)])
+    yield from next_lines(commands or [report_command(ledger)])
 
 
-def _use_commands(record: Record, ledger: Path, flags: Flags) -> list[_Next]:
+def _use_commands(record: Record, ledger: Path, flags: Flags) -> list[Next]:
     """The commands that use a trained head, on data of the user's own."""
     if needs_gpu(RunSpec.of_record(record)):  # the head cannot predict
         return []
@@ -202,7 +209,7 @@ def _next(
     base: Published | None,
     ledger: Path,
     options: Sequence[str],
-) -> list[_Next]:
+) -> list[Next]:
     """The sweep and the comparison that follow a default run.
 
     None for an encoder that a folder or a repository names.
@@ -229,7 +236,7 @@ def _next(
         minutes = SEEDS * (row.minutes + base.minutes)
         about += f", about {minutes:.0f} minutes on one core"
     suite = ["--suite", spec.suite]
-    compare = ["compare", encoder, BASELINE, *suite, *_in_ledger(ledger)]
+    compare = ["compare", encoder, BASELINE, *suite, *in_ledger(ledger)]
     return [
         (sweep, about),
         (compare, f"{encoder} minus {BASELINE}, its interval, a verdict"),
@@ -246,20 +253,11 @@ def _shared_options(options: Sequence[str]) -> list[str]:
     return shared
 
 
-def _whole_run(record: Record, ledger: Path) -> list[_Next]:
+def _whole_run(record: Record, ledger: Path) -> list[Next]:
     """The default run of a published run that was shortened (experiment=hello)."""
     spec = record.spec
     command = ["run", f"task={spec.task}", f"encoder={spec.encoder}"]
     if ledger != LEDGER:
         command.append(f"ledger={ledger}")
     about = f"the whole run, {_usual_epochs(record)} epochs instead of "
-    return [(command, f"{about}{record.epochs.run}"), _report(ledger)]
-
-
-def _report(ledger: Path) -> _Next:
-    command = ["report", *_in_ledger(ledger)]
-    return command, "tables and a page from all runs that are done"
-
-
-def _in_ledger(ledger: Path) -> list[str]:
-    return [] if ledger == LEDGER else ["--ledger", str(ledger)]
+    return [(command, f"{about}{record.epochs.run}"), report_command(ledger)]

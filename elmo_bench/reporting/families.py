@@ -22,6 +22,8 @@ from elmo_bench.reporting.significance import LEVEL, Difference, holm
 
 ALPHA = 1 - LEVEL
 JUDGED_BY = ["purpose", "family"]  # the tests that have both in common are a family
+# The verdict of a test with ours and theirs exchanged.
+REVERSED = {"ahead": "behind", "behind": "ahead", "tie": "tie", "": ""}
 
 
 def judged_together(table: pd.DataFrame) -> pd.DataFrame:

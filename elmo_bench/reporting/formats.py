@@ -118,15 +118,15 @@ def _listed(numbers: tuple[int, ...]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def interval(heading: str = "95 %", low: str = "low", high: str = "high") -> Format:
-    """The bounds as one text; apart for programs."""
+def interval() -> Format:
+    """The bounds of the 95 % interval as one text; apart for programs."""
 
     def text(line: Line) -> str:
-        if present(line.get(low)) is None:
+        if present(line.get("low")) is None:
             return ""
-        return f"{signed(line[low])} … {signed(line[high])}"
+        return f"{signed(line['low'])} … {signed(line['high'])}"
 
-    return Format(heading, text, {"low": low, "high": high})
+    return Format("95 %", text, {"low": "low", "high": "high"})
 
 
 def p_value(heading: str, column: str) -> Format:

@@ -35,9 +35,9 @@ from elmo_bench.reporting.rows import (
 )
 from elmo_bench.reporting.significance import Summary, summarise
 from elmo_bench.spec.experiments import FRACTION
+from elmo_bench.spec.options import is_of_encoder_or_head
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import invented
-from elmo_bench.spec.task_files import of_system
 from elmo_bench.spec.tuning import TUNE, TUNED_RATE, tuned_name
 
 NOT_INCLUDED = (
@@ -134,7 +134,9 @@ def _name_encoders(frame: pd.DataFrame) -> None:
             if key not in (*FRACTION, TUNE, TUNED_RATE)
         ]
         of_encoder = [
-            change for change in changes if of_system(change.partition("=")[0])
+            change
+            for change in changes
+            if is_of_encoder_or_head(change.partition("=")[0])
         ]
         encoder_labels.append(", ".join([name, *of_encoder]))
         run_labels.append(", ".join([name, *changes]))
@@ -281,11 +283,10 @@ def _minutes(runs: Sequence[Any]) -> float:
     return fmean(run.work_minutes for run in runs if run.device == device)
 
 
-def summary(system: Any, split: str) -> Summary:
-    """The main score of a system on dev or test, over its seeds."""
-    deviation = getattr(system, f"{split}_sd")
-    mean = getattr(system, f"{split}_mean")
-    return Summary(system.n, mean, None if isnan(deviation) else deviation)
+def summary(system: Any) -> Summary:
+    """The main score of a system on test, over its seeds."""
+    deviation = None if isnan(system.test_sd) else system.test_sd
+    return Summary(system.n, system.test_mean, deviation)
 
 
 def _mark(system: Any) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.reporting.all_runs import RUNS, all_runs, spent
 from elmo_bench.reporting.answer import ANSWER, answer_pairs, answers, encoders_table
-from elmo_bench.reporting.comparisons import compare, ranks
+from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.figures import Drawing, figures_of
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
@@ -26,6 +26,7 @@ from elmo_bench.reporting.overview import (
 )
 from elmo_bench.reporting.pairs import baseline_pairs
 from elmo_bench.reporting.picture import headline, picture
+from elmo_bench.reporting.ranks import ranks
 from elmo_bench.reporting.rows import with_texts_of_python
 from elmo_bench.reporting.selection import candidates, of_newest_protocol
 from elmo_bench.reporting.slices import slices

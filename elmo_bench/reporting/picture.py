@@ -127,7 +127,7 @@ def picture(
     alt = f"{title} {'; '.join(texts)}."
     if left_out:
         alt += f" N{left_out[1:]}."
-    high = _places(lanes_)[-1].bottom
+    high = _slots(lanes_)[-1].bottom
     return Drawing(
         f"{suite}-gains",
         f"Gains of {PROSE.get(name, name)} over {OVER}, suite {suite}",
@@ -211,15 +211,15 @@ def _paint(
         left, right = figure.subplots(2, 1, sharey=True, height_ratios=(1.6, 1))
     else:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1))
-    places = _places(lanes_)
-    left.set_ylim(places[-1].bottom + 0.1, 0)
+    slots = _slots(lanes_)
+    left.set_ylim(slots[-1].bottom + 0.1, 0)
     colour = look([name])[name][0]
-    for place, lane in zip(places, lanes_, strict=True):
-        _bars(left, place, lane, colour, unsplit=unsplit, phone=phone)
-        _gain(left, place.gain, lane.gain)
+    for slot, lane in zip(slots, lanes_, strict=True):
+        _bars(left, slot, lane, colour, unsplit=unsplit, phone=phone)
+        _gain(left, slot.gain, lane.gain)
         for row, (other, gain) in enumerate(lane.others.items()):
-            _gain(left, place.other(row), gain, other)
-        at, reduction = place.middle, present(lane.gain["reduction"]) or 0.0
+            _gain(left, slot.other(row), gain, other)
+        at, reduction = slot.middle, present(lane.gain["reduction"]) or 0.0
         _share(right, at, "ours", reduction, colour=colour)
         if lane.papers_share is not None:
             _share(right, at, "paper", lane.papers_share, colour=INK)
@@ -236,7 +236,7 @@ def _paint(
         else ""
     )
     right.set_xlabel(f"error reduction,\n% of {OVER}'s gap to 100{paper}")
-    middles = [place.middle for place in places]
+    middles = [slot.middle for slot in slots]
     width = 12 if phone else 30
     for half in (left, right):
         lanes(half, [fill(lane.gain["title"], width) for lane in lanes_], middles)
@@ -244,7 +244,7 @@ def _paint(
         half.spines["left"].set_visible(False)
 
 
-class _Place:
+class _Slot:
     """The heights of what is in a lane: steps, the gain below, others below it."""
 
     def __init__(self, top: float, lane: _Lane) -> None:
@@ -258,12 +258,12 @@ class _Place:
         return self.gain + 0.85 * (row + 1)
 
 
-def _places(lanes_: Sequence[_Lane]) -> list[_Place]:
-    """A place for each lane, one below the other."""
-    places: list[_Place] = []
+def _slots(lanes_: Sequence[_Lane]) -> list[_Slot]:
+    """A slot for each lane, one below the other."""
+    slots: list[_Slot] = []
     for lane in lanes_:
-        places.append(_Place(places[-1].bottom if places else 0.0, lane))
-    return places
+        slots.append(_Slot(slots[-1].bottom if slots else 0.0, lane))
+    return slots
 
 
 def _mark_of(name: str) -> tuple[str, str]:
@@ -273,11 +273,11 @@ def _mark_of(name: str) -> tuple[str, str]:
 
 
 def _bars(
-    axes: Axes, place: _Place, lane: _Lane, colour: str, *, unsplit: str, phone: bool
+    axes: Axes, slot: _Slot, lane: _Lane, colour: str, *, unsplit: str, phone: bool
 ) -> None:
     """The steps of a gain, one after the other; if one is a loss, below each other."""
     style: Any = {**POINTS, "va": "center"}
-    at, mean = place.steps, lane.gain["gain"]
+    at, mean = slot.steps, lane.gain["gain"]
     if not lane.steps:
         height = 0.8
         axes.barh(at, mean, height, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)

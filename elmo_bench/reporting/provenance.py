@@ -30,10 +30,9 @@ def machines(runs: pd.DataFrame) -> list[str]:
     for run in rows_of(runs):
         minutes.setdefault(_machine(run), []).append(run.work_minutes)
     lines = []
-    for place, of_place in sorted(minutes.items()):
-        lines.append(
-            f"{place}: {counted(len(of_place))}, {sum(of_place) / 60:.1f} hours"
-        )
+    for machine, of_runs in sorted(minutes.items()):
+        hours = sum(of_runs) / 60
+        lines.append(f"{machine}: {counted(len(of_runs))}, {hours:.1f} hours")
     corrected = sum(bool(keys) for keys in runs.corrected)
     if corrected:
         lines.append(f"Corrected records: {corrected}; the records say what")

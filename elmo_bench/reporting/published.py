@@ -38,7 +38,8 @@ class Published(NamedTuple):
     data: str  # digest of all examples
     mean: float  # of the test scores, in percent
     sd: float | None  # None for a single seed
-    minutes: float  # a run, mean over seeds
+    # `work_minutes` of a run, mean over seeds: processor time, on a GPU wall time.
+    minutes: float
     seeds: dict[
         str, dict[str, Any]
     ]  # by seed: test and dev score, and the processor (or GPU) of its run
@@ -102,14 +103,11 @@ def of_processors(rows: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 @cache
-def published(path: Path | None = None) -> dict[str, Published]:
-    """Every published run, by hash; none in a checkout without the file. path: of a
-    file but the package's own.
-    """
-    path = path or FILE
-    if not path.exists():
+def published() -> dict[str, Published]:
+    """Every published run, by hash; none in a checkout without the file."""
+    if not FILE.exists():
         return {}
-    return {row["hash"]: Published(**row) for row in read_json(path)}
+    return {row["hash"]: Published(**row) for row in read_json(FILE)}
 
 
 class Distance(NamedTuple):

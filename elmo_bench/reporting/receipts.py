@@ -64,13 +64,13 @@ class Sources:
             return None
         try:
             return digest([
-                self._place(),
+                self._address(),
                 list(_versions()),
-                _digests(_code_files(), MAX_BYTES),
+                _digests(_code_files()),
                 self._cards(),
                 self._records(),
-                _digests(sorted(self.costs.glob("*/*.json")), MAX_BYTES),
-                _digests(self._findings(), MAX_BYTES),
+                _digests(sorted(self.costs.glob("*/*.json"))),
+                _digests(self._findings()),
             ])  # fmt: skip
         except (OSError, ValueError):
             return None
@@ -78,9 +78,9 @@ class Sources:
     @property
     def path(self) -> Path:
         """The file of the receipt. Raises UserError without a cache folder."""
-        return cache_folder() / "reports" / f"{digest(self._place())}.json"
+        return cache_folder() / "reports" / f"{digest(self._address())}.json"
 
-    def _place(self) -> list[object]:
+    def _address(self) -> list[object]:
         folders = [self.ledger, self.costs, self.out]
         if self.findings is not None:
             folders.append(self.findings)
@@ -173,8 +173,8 @@ def sha256_within(path: str | Path, most: float = float("inf")) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _digests(paths: Iterable[Path], most: int) -> Files:
-    return {str(path): sha256_within(path, most) for path in paths}
+def _digests(paths: Iterable[Path]) -> Files:
+    return {str(path): sha256_within(path, MAX_BYTES) for path in paths}
 
 
 def _code_files() -> list[Path]:

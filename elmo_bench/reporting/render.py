@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,12 +18,11 @@ from elmo_bench.base.files import atomic_write, read_lines
 from elmo_bench.base.markdown import literal
 from elmo_bench.reporting import published
 from elmo_bench.reporting.findings import Findings
-from elmo_bench.reporting.formats import number, words
 from elmo_bench.reporting.leaderboard import Leaderboard
+from elmo_bench.reporting.minutes import minutes_table
 from elmo_bench.reporting.pages import html_page, markdown_page, table_lines
-from elmo_bench.reporting.rows import lines_of, rows_of
-from elmo_bench.reporting.tables import SEEN_PART, Table, make_table, wide
-from elmo_bench.spec.experiments import MAIN, Experiment
+from elmo_bench.reporting.rows import lines_of
+from elmo_bench.reporting.tables import SEEN_PART, Table
 
 FOLDERS = ("tables", "figures")
 # One of these is in each page that a report wrote: the first is in those of today.
@@ -167,7 +166,7 @@ def write_readme(board: Leaderboard, path: Path, out: Path) -> str:
         if suite["name"] == published.SUITE and suite["table1"]:
             summary = _summary(suite, out, path.parent)
             shown = [table for table in (suite["table1"], suite["others"]) if table]
-            taken = _minutes(board, shown)
+            taken = minutes_table(board.runs, board.systems, shown)
             minutes = "\n\n".join([table_lines(taken), literal(" ".join(taken.notes))])
     text = _between(text, START, summary, END)
     text = _between(text, MINUTES, minutes, MINUTES_END)
@@ -193,34 +192,6 @@ def _summary(suite: Mapping[str, Any], out: Path, folder: Path) -> str:
         paragraphs.append(table_lines(suite["others"]))
         paragraphs.append(literal(" ".join(suite["others"].notes)))
     return "\n\n".join(paragraphs)
-
-
-def _minutes(board: Leaderboard, tables: Sequence[Table]) -> Table:
-    """Mean minutes of the runs in these tables, and the memory that one of them took at
-    most.
-    """
-    anchors = set().union(*(table.anchors(table.lines) for table in tables))
-    systems = board.systems[board.systems.anchor.isin(anchors)]
-    peaks = board.runs.groupby("hash").peak_memory_mib.max()
-    systems = systems.assign(peak=systems.hash.map(peaks))
-    most = systems.groupby("basis").peak.max() / 1024
-    frame = wide(
-        systems.assign(gib=systems.basis.map(most)),
-        "basis",
-        "encoder_label",
-        ["work_minutes"],
-    )
-    formats = [words("minutes", "heading")]
-    names = sorted(set(systems.encoder_label), key=Experiment.load(MAIN).position)
-    formats.extend(number(name, f"{name} work_minutes", ".1f") for name in names)
-    formats.append(number("memory, at most", "gib", ".1f", suffix=" GiB"))
-    made_on = [
-        (f"{system.encoder_label} on {system.heading}", system.processors)
-        for system in rows_of(systems)
-    ]
-    return make_table(
-        "minutes", "", frame, formats, notes=[published.of_processors(made_on)]
-    )
 
 
 def to_csv(table: Table) -> str:

@@ -53,14 +53,14 @@ def with_variants(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame
 
     `variant`; `rest`, the changes of a run on an axis that are not on it, such as
     another dropout with each learning rate; `alone`, whether the variant alone says
-    what was run, as it has the experiment's encoder or a fixed one; and `variant_rank`,
-    its position in the table.
+    what was run, as it has the experiment's encoder or a fixed one; and `row_order`, by
+    which the rows of the table are sorted.
     """
     table = systems.assign(
         variant=[experiment.variant_of(spec) for spec in systems.spec]
     )
     table = table[table.variant.notna()]
-    rest, alone, rank = [], [], []
+    rest, alone, row_order = [], [], []
     for spec, variant, encoder in zip(
         table.spec, table.variant, table.encoder_label, strict=True
     ):
@@ -73,11 +73,11 @@ def with_variants(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame
             ]
         )
         alone.append(variant.encoder is not None or encoder == experiment.encoder)
-        rank.append(experiment.rank(variant))
+        row_order.append(experiment.row_order(variant))
     return table.assign(
         rest=pd.Series(rest, table.index, object),
         alone=pd.Series(alone, table.index, bool),
-        variant_rank=pd.Series(rank, table.index, float),
+        row_order=pd.Series(row_order, table.index, float),
     )
 
 

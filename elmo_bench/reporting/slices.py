@@ -132,9 +132,9 @@ def _sliced(
     for system in rows_of(group):
         try:
             metric = metrics(system.task, system.metric)
-            of_system = runs[runs.hash == system.hash].sort_values("seed")
+            of_hash = runs[runs.hash == system.hash].sort_values("seed")
             by_slice = _slices(
-                [read(paths) for paths in of_system.paths], list(of_system.seed), metric
+                [read(paths) for paths in of_hash.paths], list(of_hash.seed), metric
             )
         except UserError as error:
             notes.append(

@@ -70,10 +70,10 @@ class Finished:
 
     def _today(self, spec: RunSpec, setup: Setup) -> Files | None:
         words = spec.settings.get("encoder.words")
-        places = canonical([spec.task, spec.suite, words, setup.places])
-        if places not in self._files:
-            self._files[places] = files_today(spec, setup)
-        return self._files[places]
+        locations = canonical([spec.task, spec.suite, words, setup.locations])
+        if locations not in self._files:
+            self._files[locations] = files_today(spec, setup)
+        return self._files[locations]
 
 
 def files_today(spec: RunSpec, setup: Setup) -> Files | None:

@@ -39,8 +39,8 @@ class PlannedRun:
     def identity(self) -> str:
         """Equal for runs that are one: of all seeds, if nothing is drawn."""
         drawn = None if self.spec.deterministic else self.seed
-        places = [self.setup.places, self.setup.source]
-        return canonical([self.spec.key, drawn, places])
+        locations = [self.setup.locations, self.setup.source]
+        return canonical([self.spec.key, drawn, locations])
 
     def is_of(self, seed: int) -> bool:
         """Whether a record of this seed is the run's: of any, if nothing is drawn."""

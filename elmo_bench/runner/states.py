@@ -16,9 +16,9 @@ from elmo_bench.ledger import (
     holders_of,
     learned,
     list_runs,
-    minutes_of,
     read_listed,
     settings_key,
+    work_minutes_of,
 )
 from elmo_bench.runner.estimate import Amounts, seconds_of
 from elmo_bench.runner.plan import Plan, PlannedRun
@@ -106,7 +106,7 @@ class LedgerState:
             keys[record.hash] = key
             self._records[key].append(record)
             device = "cpu" if record.environment.device == "cpu" else "cuda"
-            seconds = 60 * minutes_of(record) / _length(spec)
+            seconds = 60 * work_minutes_of(record) / _length(spec)
             for group in _groups(key, spec, device):
                 self._seconds[group].append(seconds)
 

@@ -20,10 +20,9 @@ from elmo_bench.base.reading import reading
 from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.describe import rate_factor
-from elmo_bench.spec.options import spelled
+from elmo_bench.spec.options import is_of_encoder_or_head, spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
-from elmo_bench.spec.task_files import of_system
 from elmo_bench.spec.tuning import TUNE
 from elmo_bench.spec.variants import (
     PaperFigures,
@@ -222,8 +221,8 @@ class Experiment:
             return order.index(encoder), encoder
         return len(order), encoder
 
-    def rank(self, variant: Variant) -> float:
-        """The position of a variant in the table."""
+    def row_order(self, variant: Variant) -> float:
+        """The number by which the rows of a table of variants are sorted."""
         if self.axis:
             return float(variant.options[self.axis])
         return self.variants.index(variant)
@@ -245,7 +244,7 @@ def _has_options(spec: RunSpec, variant: Variant) -> bool:
 
 def _besides_encoder(options: set[str]) -> set[str]:
     """The options that are neither the encoder's nor the head."""
-    return {option for option in options if not of_system(option)}
+    return {option for option in options if not is_of_encoder_or_head(option)}
 
 
 def _parsed(name: str, content: dict[str, Any]) -> Experiment:

@@ -128,6 +128,14 @@ def spelled(value: Any) -> str:
     return f"'{escaped}'"
 
 
+def is_of_encoder_or_head(option: str) -> bool:
+    """Whether an option belongs to the encoder or the head.
+
+    All other options vary how these are trained.
+    """
+    return option == "head" or option.startswith("encoder.")
+
+
 def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The leaves of nested mappings.
 

@@ -63,7 +63,7 @@ class Setup:
         )
 
     @property
-    def places(self) -> dict[str, Any]:
+    def locations(self) -> dict[str, Any]:
         """Where data, weights and vectors are.
 
         A spec knows the last component of a path alone.

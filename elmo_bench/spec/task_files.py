@@ -56,14 +56,6 @@ def floor_of(task: str) -> str | None:
     return task_yaml(task).get("report", {}).get("floor")
 
 
-def of_system(option: str) -> bool:
-    """Whether an option belongs to what tables compare: the encoder and the head.
-
-    All other options vary how a system is trained.
-    """
-    return option == "head" or option.startswith("encoder.")
-
-
 def head_options(head: str) -> dict[str, str]:
     """The option that chooses a head, unless the task or the encoder brings it."""
     return {} if head in (STRONG, FLOOR) else {"head": head}

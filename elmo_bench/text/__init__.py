@@ -1,1 +1,1 @@
-"""Tokens, characters, vocabularies, tags, column files and batches."""
+"""Tokens, characters, vocabularies, tags, batches, and the user's files and tables."""

@@ -60,12 +60,12 @@ class Labelled:
         return self.texts[0]
 
 
-def places(examples: Sequence[Labelled], labels: Sequence[str]) -> list[int]:
-    """The place of each example's label.
+def label_numbers(examples: Sequence[Labelled], labels: Sequence[str]) -> list[int]:
+    """The number of each example's label, its position in `labels`.
 
     0 for a label that training lacks, of which no loss is computed.
     """
-    numbers = {label: place for place, label in enumerate(labels)}
+    numbers = {label: number for number, label in enumerate(labels)}
     return [numbers.get(example.gold or "", 0) for example in examples]
 
 

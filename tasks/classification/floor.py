@@ -11,7 +11,7 @@ from elmo_bench.nn.layers import label_probabilities
 from elmo_bench.nn.logistic import LogisticHead
 from elmo_bench.nn.tfidf import TfIdf, character_counter, terms_of, token_counter
 from elmo_bench.text.batch import Indexer, Text
-from elmo_bench.text.own_data import places
+from elmo_bench.text.own_data import label_numbers
 
 
 class Head(LogisticHead):
@@ -79,7 +79,7 @@ class Head(LogisticHead):
         texts = _texts(train)
         self.terms.fit(texts)
         self.spellings.fit(texts)
-        return self.features(train), places(train, self.labels)
+        return self.features(train), label_numbers(train, self.labels)
 
     def features(self, examples: Sequence[Any]) -> Any:
         """scipy's csr [N, F] of N examples."""

@@ -10,7 +10,7 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import label_probabilities
 from elmo_bench.tasks.sst5.head import Head as Bcn
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.own_data import places
+from elmo_bench.text.own_data import label_numbers
 
 
 class Head(Bcn):
@@ -23,7 +23,7 @@ class Head(Bcn):
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}."""
         texts = [*chain.from_iterable(example.texts for example in examples)]
-        labels = torch.tensor(places(examples, self.names))
+        labels = torch.tensor(label_numbers(examples, self.names))
         return {"text": index(texts), "labels": labels}
 
     def predict(self, batch: dict[str, Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import LinearProbe, label_probabilities, mean_pool
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.own_data import places
+from elmo_bench.text.own_data import label_numbers
 
 
 class Head(nn.Module):
@@ -36,7 +36,7 @@ class Head(nn.Module):
         texts = []
         for side in range(len(examples[0].texts)):
             texts += [example.texts[side] for example in examples]
-        labels = torch.tensor(places(examples, self.labels))
+        labels = torch.tensor(label_numbers(examples, self.labels))
         return {"text": index(texts), "labels": labels}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:

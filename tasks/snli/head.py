@@ -17,7 +17,7 @@ from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.layers import FeedForward, label_probabilities, max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer, TextBatch
-from elmo_bench.text.own_data import places
+from elmo_bench.text.own_data import label_numbers
 
 
 class Head(nn.Module):
@@ -66,7 +66,7 @@ class Head(nn.Module):
         """
         premises = [example.texts[0] for example in examples]
         hypotheses = [example.texts[1] for example in examples]
-        labels = torch.tensor(places(examples, self.labels))
+        labels = torch.tensor(label_numbers(examples, self.labels))
         return {"text": index([*premises, *hypotheses]), "labels": labels}
 
     def forward(self, batch: dict[str, Any]) -> Tensor:

@@ -26,7 +26,7 @@ def experiment_in(ledger, name):
     layout = layout_of(experiment)
     selected = layout.select(candidates(systems_in(ledger), experiment), experiment)
     pairs = layout.pairs(selected, experiment)
-    return selected, compare(runs_in(ledger), pairs, layout.split), experiment
+    return selected, compare(runs_in(ledger), pairs.assign(split=layout.split)), experiment
 
 
 def tables_in(ledger, name):
@@ -52,7 +52,8 @@ def sections_of(board):
 def compare_in(ledger, ours, theirs, split="test"):
     """The comparison of two systems by their labels in a table of one basis; of those with several bases the first."""
     by_label = systems_in(ledger).drop_duplicates("run_label").set_index("run_label").hash
-    [row] = compare(runs_in(ledger), pairs_of([(by_label[ours], by_label[theirs])]), split).itertuples()
+    pairs = pairs_of([(by_label[ours], by_label[theirs])]).assign(split=split)
+    [row] = compare(runs_in(ledger), pairs).itertuples()
     return row
 
 

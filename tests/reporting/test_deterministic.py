@@ -61,7 +61,7 @@ def test_seeds_that_differ_by_rounding_are_no_deviation(tmp_path):
     layer(tmp_path, "elmo_only", 0, 0, 1, 2)
     [system] = systems_in(tmp_path).itertuples()
     assert isnan(system.test_sd) and isnan(system.dev_sd)
-    assert summary(system, "test").sd is None
+    assert summary(system).sd is None
 
 
 def test_a_drawn_network_keeps_its_deviation_and_needs_two_seeds(tmp_path):

@@ -10,9 +10,8 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import RunPaths
+from elmo_bench.reporting.every_eval_ever import item_scores, log_of
 from elmo_bench.reporting.frame import runs
-from elmo_bench.reporting.results import log_of
-from elmo_bench.reporting.samples import item_scores
 from elmo_bench.spec.names import metric_of
 from tests.ledger.records import changed, put
 from tests.reporting.ledgers import add

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from elmo_bench.reporting.comparisons import compare, ranks
+from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.families import ALPHA
 from elmo_bench.reporting.pairs import all_pairs
+from elmo_bench.reporting.ranks import ranks
 from elmo_bench.reporting.significance import difference, holm, mean_interval, over_seeds
 from tests.reporting.frames import runs_in, systems_in
 from tests.reporting.ledgers import fill, right_on

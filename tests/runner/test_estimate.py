@@ -6,12 +6,13 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli.status import time_left
-from elmo_bench.ledger import read_all
+from elmo_bench.ledger import RunPaths, read_all, write_record
 from elmo_bench.runner.estimate import RATES, Amounts, seconds_of
 from elmo_bench.runner.plan import plan
-from elmo_bench.runner.states import LedgerState, RunState, _groups
+from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.spec.run_spec import described
 from elmo_bench.spec.tuning import tokens_read
+from tests.ledger.records import OUTCOMES, changed, hash_of, make_record
 from tests.runs import OWN, VECTORS
 
 TREC = Amounts(3272, 1090, 32_700, 10_900, 10_900)
@@ -19,6 +20,16 @@ WNUT = Amounts(3394, 1009, 62_000, 16_000, 23_000)
 SNLI = Amounts(8842, 1000, 207_000, 23_000, 226_000)
 BIG = Amounts(40_000, 1000, 400_000, 10_000, 10_000)
 FILE = "data.file=a.csv"
+
+
+def ledger_with(folder, done, seconds, device="cpu"):
+    """What is known of a ledger with one run of this spec, which took so long."""
+    content = done.with_contents({"data": "d1"}).to_json()
+    record = make_record(spec=content, hash=hash_of(content))
+    took = {"cost/seconds": seconds, "cost/cpu_seconds": seconds, "environment/device": device}
+    record = changed(record, took)
+    write_record(RunPaths.of(folder, record), record, OUTCOMES)
+    return LedgerState(folder)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +102,7 @@ def test_without_runs_that_are_done_sizes_are_the_estimate(tmp_path):
 def test_a_run_that_is_done_is_a_better_estimate_than_sizes_if_it_read_as_much(tmp_path, changed, is_better):
     run = plan(["task=classification", FILE, "encoder=glove", "seed=0"]).runs[-1]
     done = replace(run.spec, settings=run.spec.settings | changed)
-    state = LedgerState(tmp_path)
-    for group in _groups(done.key, done, "cpu"):
-        state._seconds[group] = [60.0]
+    state = ledger_with(tmp_path, done, 60.0)
     seconds, unknown = state.seconds_left([RunState(run, "missing")], {}, {run: SNLI})
     assert unknown == 0 and seconds == pytest.approx(60.0 if is_better else seconds_of(run.spec, SNLI))
 
@@ -103,20 +112,16 @@ def test_runs_of_least_steps_and_runs_of_epochs_are_no_estimates_of_each_other(t
     """The default run has least steps however many epochs it has; one whose epochs are given has only these."""
     usual = ["task=classification", FILE, "encoder=glove", "seed=0"]
     spec = plan([*usual, *done]).runs[-1].spec
-    state = LedgerState(tmp_path)
-    for group in _groups(spec.key, spec, "cpu"):
-        state._seconds[group] = [600.0]
+    state = ledger_with(tmp_path, spec, 600.0)
     run = plan([*usual, *asked]).runs[-1]
     assert state.seconds_left([RunState(run, "missing")], {}) == (0.0, 1)
     assert state.seconds_left([RunState(run, "missing")], {}, {run: SNLI})[0] == seconds_of(run.spec, SNLI)
 
 
-@pytest.mark.parametrize(("trainer", "by_sizes"), [("cpu", True), ("gpu", False)])
-def test_an_estimate_names_steps_and_tokens_where_they_count(tmp_path, trainer, by_sizes):
+@pytest.mark.parametrize(("trainer", "device", "by_sizes"), [("cpu", "cpu", True), ("gpu", "A GPU", False)])
+def test_an_estimate_names_steps_and_tokens_where_they_count(tmp_path, trainer, device, by_sizes):
     run = plan(["task=classification", FILE, "encoder=glove", "seed=0", f"trainer={trainer}"]).runs[-1]
-    state = LedgerState(tmp_path)
-    for group in _groups(run.spec.key, run.spec, run.setup.device):
-        state._seconds[group] = [600.0]
+    state = ledger_with(tmp_path, run.spec, 600.0, device)
     line = time_left([RunState(run, "missing")], state, sizes={run: SNLI})
     assert line.startswith("about 10 min left") and ("by steps and tokens" in line) == by_sizes
 

@@ -181,6 +181,12 @@ def test_an_encoder_of_the_users_states_its_files_only_if_its_options_name_them(
         assert (files is not None) is stated, (encoder, loaded)
 
 
+def test_the_digest_of_a_file_has_its_name_as_text_also_if_it_is_not_utf_8(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    path.write_text("text,label\n", encoding="utf-8")
+    assert [*finished._digests("data", [path])] == ["data/caf\\udce9.csv"]
+
+
 def test_many_files_have_one_digest_and_two_of_one_name_are_two(tmp_path):
     for number in range(MANY + 1):
         (tmp_path / str(number)).mkdir()

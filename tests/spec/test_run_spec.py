@@ -17,7 +17,6 @@ from omegaconf import OmegaConf
 from elmo_bench.base.errors import UserError
 from elmo_bench.spec.conf_files import choices
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.config_settings import _encoder
 from elmo_bench.spec.describe import command_of, label_of, rate_factor
 from elmo_bench.spec.options import spelled
 from elmo_bench.spec.run_setup import Setup
@@ -242,9 +241,11 @@ def test_two_columns_of_one_file_are_two_runs():
     assert len({run.identity for run in runs}) == 2 and {label_of(run) for run in runs} == {""}
 
 
-def test_a_file_name_that_is_not_utf_8_is_text_in_a_record(tmp_path):
-    assert name_of(tmp_path / os.fsdecode(b"caf\xe9.csv")) == "caf\\udce9.csv"
-    assert name_of("/a/é@1.csv") == "é+1.csv"
+@pytest.mark.parametrize(
+    ("path", "name"), [(os.fsdecode(b"/a/caf\xe9.csv"), "caf\\udce9.csv"), ("/a/é@1.csv", "é+1.csv")]
+)
+def test_a_file_name_is_text_in_a_record_also_if_it_is_not_utf_8(path, name):
+    assert name_of(path) == name
 
 
 @pytest.mark.parametrize("name", ["2024", "'2024'", "'007'", "'true'", "données"])
@@ -337,7 +338,7 @@ def test_a_spelled_text_is_read_as_it_was(value):
 
 
 def test_an_option_of_layers_that_is_called_as_one_of_the_encoder_has_a_name_of_its_own():
-    plain = OmegaConf.to_container(compose("config", ["task=ner", "encoder=elmo"]), resolve=True)
-    plain["encoder"]["contextual"]["vectors"] = "mine.vec"
-    settings = _encoder(plain)
+    config = compose("config", ["task=ner", "encoder=elmo"])
+    OmegaConf.update(config, "encoder.contextual.vectors", "mine.vec", force_add=True)
+    settings = RunSpec.of(config).settings
     assert settings["encoder.contextual.vectors"] == "mine.vec" and settings["encoder.vectors"] != "mine.vec"

@@ -86,7 +86,7 @@ def _of_group(group: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     group["_encoder"] = group.encoder_label.where(~group.alone, "")
     several = not group.alone.all()
     group["line"] = [_name(row, several) for row in rows]
-    return group.sort_values(["_encoder", "variant_rank"], kind="stable")
+    return group.sort_values(["_encoder", "row_order"], kind="stable")
 
 
 def _name(row: Any, several: bool) -> str:

@@ -6,13 +6,12 @@ from typing import NamedTuple
 import pandas as pd
 
 from elmo_bench.reporting.comparisons import MARKS, compare
+from elmo_bench.reporting.families import REVERSED
 from elmo_bench.reporting.frame import shown, systems
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.selection import candidates
 from elmo_bench.reporting.tables import layout_of
 from elmo_bench.spec.experiments import MAIN, Experiment
-
-REVERSED = {"ahead": "behind", "behind": "ahead", "tie": "tie"}
 
 
 class Verdict(NamedTuple):
