@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str], command: str = "pretrain") -> int:
     """Train with elmo_bench/pretraining/conf/<command>.yaml and key=value options."""
-    config = compose(command, arguments, folder=CONF)
+    config = compose(command, arguments, folder=CONF, can_sweep=False)
 
     with alone(config):
         # Imported here, so that wrong options do not wait for torch.

@@ -269,7 +269,7 @@ def test_more_than_half_of_the_last_gradients_end_a_training_on_any_device(tmp_p
         (["corpus=[1]"], r"corpus=1: give a file or a pattern"),
         (["encoded=1"], "encoded=1: give a name, such as ./1"),
         (["tokenizer=[spaces]"], "tokenizer=.*: give a name"),
-        (["recipe.warmup=null"], "recipe.warmup=None: give a number"),
+        (["recipe.warmup=null"], "recipe.warmup=null: give a number"),
         (["recipe.optimizer.lr=0"], "recipe.optimizer.lr=0: give a number above 0"),
     ],
 )

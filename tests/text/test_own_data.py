@@ -132,8 +132,8 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "one label": ("x.csv", table([(text, "good") for text, _ in MANY], "text", "label"), {},
                   "label: the only label is good, so nothing can be learned."),
     "UTF-16": ("x.csv", GOOD.encode("utf-16"), {}, "x.csv:1: not UTF-8 text (UTF-16, as Excel writes; "
-               "invalid start byte at byte 0). Convert it: iconv -f UTF-16 -t UTF-8 x.csv > NEW"),
-    "Windows-1252": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "iconv -f CP1252 -t UTF-8 x.csv > NEW"),
+               "invalid start byte at byte 0). Convert it: iconv -f UTF-16 -t UTF-8 "),
+    "Windows-1252": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "iconv -f CP1252 -t UTF-8 "),
     "seven rows with a cell too many": ("x.csv", GOOD + "a,b,c\n" * 7, {}, "x.csv:102: 3 cells in 2 columns. Fix this "
                                         "row. And 6 more like it: 103, 104, 105, 106, 107 …"),
     "two lines that are not JSON": ("x.jsonl", '{"a": 1}\n\n{"t\n{"a": 1}\n{"t\n', {},
