@@ -4,9 +4,11 @@ error message.
 
 import codecs
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import category
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import check_pointer_in
@@ -14,6 +16,8 @@ from elmo_bench.base.reading import check_pointer_in
 SAMPLE = 2**16  # bytes that are looked at
 LOOKED_THROUGH = 2**26  # bytes of the file in which they are looked for
 ISOLATED = 0.15  # of the bytes of such lines: letters with accents among ASCII
+MOST_CONTROLS = 0.05  # of the characters of a text: control characters and the like
+UNPACK = {".gz": "gzip -dc", ".xz": "xz -dc"}  # commands
 
 
 class Guess(NamedTuple):
@@ -24,6 +28,7 @@ class Guess(NamedTuple):
 
 
 UTF_32 = Guess("UTF-32", "UTF-32")
+BINARY = Guess(None, "binary data")
 
 
 def check_first(path: Path, line: bytes) -> None:
@@ -56,9 +61,17 @@ def not_utf8(
 
 def _conversion(path: Path, guess: Guess) -> str:
     """What to do about a file in this encoding."""
+    if guess is BINARY:
+        return "Give a file of text."
     if guess.name is None:
         return "Save it as UTF-8 in the program that wrote it."
-    return f"Convert it: iconv -f {guess.name} -t UTF-8 {path.name} > NEW"
+    file = shlex.quote(str(path))
+    iconv = f"iconv -f {guess.name} -t UTF-8"
+    unpack = UNPACK.get(path.suffix.lower())
+    if unpack:
+        ending = path.with_suffix("").suffix
+        return f"Convert it: {unpack} {file} | {iconv} > NEW{ending}"
+    return f"Convert it: {iconv} {file} > NEW{path.suffix}"
 
 
 def guessed_encoding(lines: Iterable[bytes]) -> Guess:
@@ -88,7 +101,22 @@ def _utf16_without_mark(line: bytes) -> Guess:
     """UTF-16 of the order that the zero bytes of its ASCII characters have."""
     little = line[1::2].count(0) >= line[::2].count(0)
     name = "UTF-16LE" if little else "UTF-16BE"
+    whole = len(line) // 2 * 2  # bytes; a line of UTF-16LE ends within a character
+    if _is_binary(line[:whole].decode(name, "replace")):
+        return BINARY
     return Guess(name, f"{name} without a mark at its start")
+
+
+def _is_binary(text: str) -> bool:
+    """Whether many characters of decoded bytes are none that a text has.
+
+    These are control characters, and numbers that are no character.
+    """
+    controls = 0
+    for character in text:
+        is_control = category(character) in ("Cc", "Cn", "Co", "Cs")
+        controls += is_control and not character.isspace()
+    return controls > MOST_CONTROLS * len(text)
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -121,6 +149,9 @@ def _guess_8_bit(sample: bytes) -> Guess:
     """
     from charset_normalizer import from_bytes  # takes a while
 
+    # In this encoding all bytes but the control characters of ASCII are printable.
+    if _is_binary(sample.decode("cp437")):
+        return BINARY
     high = sum(byte >= 0x80 for byte in sample)
     if high <= ISOLATED * len(sample) and not re.search(rb"[\x80-\xff]{2}", sample):
         return Guess("CP1252", "perhaps Windows-1252, as Excel writes")

@@ -22,7 +22,7 @@ from typing import IO, Any
 from elmo_bench.base.encodings import check_first, not_utf8
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.base.reading import check_pointer, check_regular, reader, reading
+from elmo_bench.base.reading import AGAIN, check_pointer, check_regular, reader, reading
 from elmo_bench.base.refusals import disk_errors, make_folder, refusal
 from elmo_bench.base.unfinished import hold, remove_stale, unfinished
 from elmo_bench.base.xz import Xz
@@ -85,8 +85,11 @@ def read_lines(
         raise _not_utf8(path, number, error, pipe=pipe) from None
     except DAMAGE as error:
         check_pointer(path)
+        advice = AGAIN
+        if number == 0:
+            advice = f"If it is not packed, remove {path.suffix} from its name."
         raise UserError(
-            f"{path}: damaged or cut off after line {number} ({error})"
+            f"{path}: damaged or cut off after line {number} ({error}). {advice}"
         ) from None
     except OSError as error:
         why = error.strerror or error

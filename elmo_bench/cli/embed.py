@@ -8,6 +8,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import choose_threads
 from elmo_bench.cli import parser
 from elmo_bench.cli.inputs import check_file
+from elmo_bench.elmo.pretrained import locate
 
 STATEFUL_BATCH = 64  # the default of AllenNLP's command
 MODES = {
@@ -86,6 +87,7 @@ def _check(options: argparse.Namespace) -> None:
     out = options.out
     if options.sentences != "-":
         check_file(options.sentences)
+    locate(options.weights, options.options_file)
     if options.batch_size is not None and options.batch_size < 1:
         raise UserError(
             f"--batch-size {options.batch_size}: too small. Give 1 or more."

@@ -104,7 +104,7 @@ def _check_folder() -> None:
 
 def _run_command(name: str, arguments: list[str]) -> int:
     options = _CONF / f"{name}.yaml"
-    if arguments in (["-h"], ["--help"]) and options.is_file():
+    if {"-h", "--help"} & {*arguments} and options.is_file():
         print(options.read_text(encoding="utf-8"), end="")
         return 0
     output = Plain(sys.stdout)

@@ -27,7 +27,7 @@ average   {average:13.2f}   {average_without_unknown:13.2f}
 
 def main(arguments: list[str]) -> int:
     """Print the perplexities as a block of text or a line of JSON. Raises UserError."""
-    config = compose("evaluate", arguments, folder=CONF)
+    config = compose("evaluate", arguments, folder=CONF, can_sweep=False)
     if config.format not in ("text", "json"):
         raise UserError(f"format={config.format}: choose text or json")
     figures = _measured(config)

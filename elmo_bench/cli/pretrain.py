@@ -11,9 +11,11 @@ from omegaconf import DictConfig
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import locked
+from elmo_bench.base.machine import choose_threads
 from elmo_bench.cli.evaluate import TEXT
 from elmo_bench.elmo.pretrained import NAMES
 from elmo_bench.pretraining import CONF
+from elmo_bench.pretraining.encode import shard_files
 from elmo_bench.reporting.endings import next_lines
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.options import spelled
@@ -32,9 +34,12 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str], command: str = "pretrain") -> int:
     """Train with elmo_bench/pretraining/conf/<command>.yaml and key=value options."""
-    config = compose(command, arguments, folder=CONF)
+    config = compose(command, arguments, folder=CONF, can_sweep=False)
 
     with alone(config):
+        shard_files(config.corpus)
+        if config.threads is not None:
+            choose_threads(config.threads, command)
         # Imported here, so that wrong options do not wait for torch.
         from elmo_bench.pretraining import trainer
 

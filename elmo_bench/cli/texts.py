@@ -45,6 +45,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     command.add_argument(
         "options",
         nargs="*",
+        default=[],  # not required
         help="key=value, as of `elmo-bench run`: task=ner suite=open",
     )
     command.add_argument(

@@ -23,6 +23,17 @@ Filters = Annotated[
     Field(min_length=1, max_length=WORD_LENGTH),
 ]
 Clip = Annotated[float, Field(gt=0)]
+KEYS = {  # the keys of the fields in the published schema
+    "filters": "char_cnn.filters",
+    "character_dim": "char_cnn.embedding.dim",
+    "highways": "char_cnn.n_highway",
+    "activation": "char_cnn.activation",
+    "lstm_dim": "lstm.dim",
+    "projection_dim": "lstm.projection_dim",
+    "layers": "lstm.n_layers",
+    "cell_clip": "lstm.cell_clip",
+    "projection_clip": "lstm.proj_clip",
+}
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(strict=True))
@@ -97,7 +108,8 @@ class BiLMOptions:
             return shape
         except ValidationError as error:
             wrong = error.errors()[0]
-            name = ".".join(map(str, wrong["loc"]))
+            field, *inside = map(str, wrong["loc"])
+            name = ".".join([KEYS[field], *inside])
             raise UserError(
                 f"{where}: {name} is {wrong['input']!r:.60}. {wrong['msg']}."
             ) from None

@@ -35,6 +35,7 @@ SHIPPED: dict[str, dict[str, str]] = TABLE["bilm"]["shipped"]
 MINI = Path(__file__).parents[1] / "weights"
 OPTIONS = ("*options.json",)
 WEIGHTS = ("*.hdf5", "*weights.safetensors")
+FORMS = (".hdf5", ".h5", ".safetensors")  # endings of weights files
 # Of the published files, and how their names end.
 KINDS = {"options": "options.json", "weights": "weights.hdf5"}
 SOFTMAX = "softmax.safetensors"
@@ -68,7 +69,12 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
             f"weights={weights!r:.60}: give a path, user/repo on the Hugging Face Hub, "
             f"or one of: {', '.join(NAMES)}."
         )
-    if options is not None:
+    if options is not None and weights in NAMES and not Path(weights).is_file():
+        raise UserError(
+            f"options {options}: {weights} has options of its own. Leave them out, or "
+            "give the weights file that they belong to."
+        )
+    if options is not None and weights:
         return resolve_file(options), resolve_file(weights)
     if weights in PUBLISHED:
         return bilm_file(weights, "options"), bilm_file(weights, "weights")
@@ -82,15 +88,21 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
         return resolve_file(options), resolve_file(weights)
     path = MINI if weights == "mini" else Path(weights).expanduser()
     if path.is_file():
+        if path.suffix not in FORMS:
+            raise UserError(
+                f"{weights}: not a weights file. Give one that ends in .hdf5 or "
+                ".safetensors."
+            )
         return _options_next_to(path), path
     if not path.is_dir() and is_repository(weights):
         path = repository(weights)
-    if not path.is_dir():
+    if not weights or not path.is_dir():
         raise UserError(
             f"weights '{weights}': no such folder or file. Give a path, user/repo on "
             f"the Hugging Face Hub, or one of: {', '.join(NAMES)}."
         )
-    return _one(path, OPTIONS), _one(path, WEIGHTS)
+    file = _one(path, WEIGHTS)
+    return _one(path, OPTIONS), file
 
 
 def _options_next_to(weights: Path) -> Path:
@@ -266,10 +278,12 @@ def _one(folder: Path, patterns: Sequence[str]) -> Path:
     if len(files) == 1:
         return files[0]
     names = ", ".join(path.name for path in files) or "none"
-    more = ", with options= or --options-file" if patterns is OPTIONS else ""
+    what_to_do = "Give the file itself."
+    if patterns is OPTIONS:
+        what_to_do = "Put the options of x-weights.hdf5 next to it, as x-options.json."
     raise UserError(
-        f"{folder}: expected one file {' or '.join(patterns)}, found {names}. Give the "
-        f"file itself{more}."
+        f"{folder}: expected one file {' or '.join(patterns)}, found {names}. "
+        f"{what_to_do}"
     )
 
 

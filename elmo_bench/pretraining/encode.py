@@ -70,6 +70,8 @@ def shard_files(corpus: str | Sequence[str]) -> list[Path]:
             )
         for path in paths:
             check_regular(path, once=False)
+            if path.is_dir():
+                raise UserError(f"{path}: a folder. Give a pattern: '{path}/*.txt'")
         files += paths
     if not files:
         raise UserError("corpus=[]: no file. Give a file or a pattern.")

@@ -22,7 +22,7 @@ RULES: Rules = (  # as in spec/settings.py
         ("recipe.precision",),
     ),
     (SCHEDULES.__contains__, f"one of: {', '.join(SCHEDULES)}", ("recipe.schedule",)),
-    (text, "a name, such as ./1", ("out", "encoded", "tokenizer")),
+    (text, "a name, such as ./my-elmo", ("out", "encoded", "tokenizer")),
     (text, "a text", ("licence",)),
     (
         number(1, whole=True),

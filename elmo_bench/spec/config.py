@@ -51,7 +51,11 @@ OmegaConf.register_new_resolver("sweep_logs", sweep_logs, replace=True)
 
 @reader
 def compose(
-    name: str, options: Sequence[str] = (), *, folder: Path = CONF
+    name: str,
+    options: Sequence[str] = (),
+    *,
+    folder: Path = CONF,
+    can_sweep: bool = True,
 ) -> DictConfig:
     """The config `<folder>/<name>.yaml` with `key=value` options.
 
@@ -59,10 +63,12 @@ def compose(
     options of `conf/experiment/NAME.yaml`. Raises UserError for an unknown key, group
     choice or experiment, a malformed option, a value of the wrong kind, and an option
     with several values.
+
+    can_sweep: whether `sweep` makes the runs of several values, which the error says.
     """
     chosen: dict[str, str] = {}
     values: list[Override] = []
-    for override in parse(one_run(options, folder)):
+    for override in parse(one_run(options, folder, can_sweep=can_sweep)):
         if _is_choice(override, folder):
             chosen[override.key_or_group] = _chosen(override)
         else:
@@ -97,27 +103,25 @@ def choice_yaml(group: str, choice: str) -> dict[str, Any]:
     return OmegaConf.to_container(content)  # type: ignore[return-value]
 
 
-def one_run(options: Sequence[str], folder: Path) -> list[str]:
+def one_run(
+    options: Sequence[str], folder: Path, *, can_sweep: bool = True
+) -> list[str]:
     """The options, and those that an experiment adds.
 
     Raises UserError for the options of several runs.
     """
+    how = "choose one"
+    if can_sweep:
+        how = "use `sweep` (run.py -m), which makes a run of each"
     product, *others = sweep(options, folder=folder)
     if others:
         experiment = product[0][0].removeprefix("+")
-        raise UserError(
-            f"{experiment} has several sweeps: "
-            "use `sweep` (run.py -m), which makes their runs"
-        )
+        raise UserError(f"{experiment} has several sweeps: {how}")
     single = []
     for values in product:
         if len(values) > 1:
             key = values[0].partition("=")[0]
-            raise UserError(
-                f"{key} has {len(values)} values: "
-                "use `sweep` (run.py -m), which makes a run of each. "
-                f"{_one_value(key)}"
-            )
+            raise UserError(f"{key} has {len(values)} values: {how}. {_one_value(key)}")
         single += values
     return single
 
@@ -164,11 +168,27 @@ def _with_values(defaults: DictConfig, values: Sequence[Override]) -> DictConfig
     Raises UserError and errors of OmegaConf.
     """
     config = copied(defaults)
-    for override in values:
-        _set(config, override, defaults)
-    OmegaConf.resolve(config)
+    try:
+        for override in values:
+            if "\\${" in str(override.input_line):
+                raise _with_reference(override)
+            _set(config, override, defaults)
+        OmegaConf.resolve(config)
+    except OmegaConfBaseException:
+        for override in values:
+            if "${" in str(override.input_line):
+                raise _with_reference(override) from None
+        raise
     OmegaConf.to_container(config, throw_on_missing=True)
     return config
+
+
+def _with_reference(override: Override) -> UserError:
+    """The error for a value with `${…}` that names no key, as of a file."""
+    return UserError(
+        f"{override.input_line}: has ${{…}}, which is read as the value of another "
+        "key. Give a value without it: rename the file or the folder."
+    )
 
 
 @cache

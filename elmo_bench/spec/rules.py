@@ -54,6 +54,26 @@ def number(
 
 
 count = number(1, whole=True)
+_finite = number(-inf, above=True)
+
+
+def numbers(value: Any) -> bool:
+    """Whether this is a list of finite numbers, such as [0, 1, 0]."""
+    return isinstance(value, Sequence) and all(map(_finite, value))
+
+
+def one_of(*values: str) -> tuple[Fits, str]:
+    """The rule of an option that takes one of some names."""
+    return values.__contains__, f"one of: {', '.join(values)}"
+
+
+def joined_names(*names: str) -> tuple[Fits, str]:
+    """The rule of an option that takes names with a plus between them."""
+
+    def fits(value: Any) -> bool:
+        return isinstance(value, str) and set(value.split("+")) <= {*names}
+
+    return fits, f"one of {', '.join(names)}, or several with + between them"
 
 
 def filters(value: Any) -> bool:
@@ -77,9 +97,12 @@ def check_rules(config: DictConfig, rules: Rules, nullable: Sequence[str]) -> No
             value = OmegaConf.select(config, option)
             may_be_null = option in nullable
             is_right = may_be_null if value is None else fits(value)
+            if value == "" and not is_right:
+                raise UserError(f"{option}=: the value is empty. Give {wanted}.")
             if not is_right:
+                given = "null" if value is None else value
                 or_null = ", or null" if may_be_null else ""
-                raise UserError(f"{option}={value}: give {wanted}{or_null}")
+                raise UserError(f"{option}={given}: give {wanted}{or_null}")
     plain: Any = OmegaConf.to_container(config, resolve=True)
     for option, value in dotted(plain).items():
         try:

@@ -314,7 +314,7 @@ def described(*options: str) -> tuple[RunSpec, Setup]:
 
     Raises UserError, also for options that no run can have.
     """
-    config = compose("config", options)
+    config = compose("config", options, can_sweep=False)
     check_run(config)
     return RunSpec.of(config), Setup.of(config)
 

@@ -23,7 +23,10 @@ from elmo_bench.spec.rules import (
     count,
     filters,
     folder_name,
+    joined_names,
     number,
+    numbers,
+    one_of,
     switch,
     text,
 )
@@ -112,29 +115,25 @@ def _has_names(stack: Any) -> bool:
     return all(str(name).isidentifier() for name in stack)
 
 
-def _name(value: Any) -> bool:
-    return isinstance(value, str | int)
-
-
-def _one_of(*values: str) -> tuple[Fits, str]:
-    return values.__contains__, f"one of: {', '.join(values)}"
-
-
-_FOLDER = (text, "a folder, such as ./3")
+_FOLDER = (text, "a folder, such as ./runs")
 _SUITE = (
     folder_name,
     "a name of letters, digits and _ . + = -, which begins with a letter or a digit",
 )
-_FILE = (text, "a name, a folder or a file, such as ./3")
+_FILE = (text, "a name, a folder or a file, such as ./vectors.txt")
+_OWN_FILE = (text, "a file or a folder, such as reviews.csv")
+_OWN_COLUMN = (text, "a name (a number in quotes: \\'1\\')")
 _SWITCH = (switch, "true or false")
 _POSITIVE = (number(0, above=True), "a number above 0")
 _SHARE = (number(0, nextafter(1, 2), above=True), "a number above 0, up to 1")
 _SEED = (number(0, 2**32, whole=True), f"a whole number from 0 to {2**32 - 1}")
 _WHOLE = (count, "a whole number from 1")
+_SCHEDULE = one_of("cosine", "exponential", "linear", "plateau", "step")
 _PAIRS = (filters, "pairs of a width and a number of filters, such as [[3,64]]")
 # In this order, the first rule that an option breaks is the error.
 _RULES: Rules = (
-    (_name, "a name", ("task.training.schedule.name",)),
+    (*_SCHEDULE, ("schedule.name", "task.training.schedule.name")),
+    (*joined_names("csv", "none", "tensorboard", "wandb"), ("logger.name",)),
     (*_SUITE, ("suite.name",)),
     (*_SWITCH, ("vectors.trainable", "mix.gamma", "overwrite", "predictions")),
     (*_SWITCH, (QUICK, REFIT)),
@@ -142,12 +141,17 @@ _RULES: Rules = (
     (*_SEED, ("seed",)),  # as numpy's
     (*_FOLDER, ("ledger", "data.root", "store.folder", "launcher.logs")),
     (*_FILE, ("encoder.name", "encoder.weights", VECTORS)),
-    (*_one_of("cpu", "cuda"), ("trainer.device",)),
-    (*_one_of("32-true", "bf16-mixed"), ("trainer.precision",)),
-    (*_one_of("learned", "static"), ("encoder.words",)),
-    (*_one_of(*WAYS), (TUNE,)),
-    (*_one_of("accuracy", "macro_f1"), (METRIC,)),
-    (*_one_of("input", "output", "both"), ("place",)),
+    (*_OWN_FILE, tuple(f"data.{key}" for key in OWN_FILES)),
+    (*_OWN_COLUMN, tuple(f"data.{key}" for key in OWN_COLUMNS)),
+    (*one_of("cpu", "cuda"), ("trainer.device",)),
+    (*one_of("32-true", "bf16-mixed"), ("trainer.precision",)),
+    (*one_of("learned", "static"), ("encoder.words",)),
+    (*one_of(*WAYS), (TUNE,)),
+    (*one_of("accuracy", "macro_f1"), (METRIC,)),
+    (*one_of("input", "output", "both"), ("place",)),
+    (*one_of("none", "token", "batch"), ("mix.layer_norm",)),
+    (numbers, "a number for each layer, such as [0,1,0]", ("mix.scalars",)),
+    (number(0, whole=True), "a whole number from 0", ("mix.layer",)),
     (number(0), "a number from 0", ("mix.penalty", "store.max_gb")),
     (number(0, 1), "a number from 0, below 1", ("mix.dropout",)),
     (*_SHARE, ("data.train_fraction",)),
@@ -161,11 +165,13 @@ _FITS: dict[str, Fits] = {}
 for _fits, _, _options in _RULES:
     _FITS |= dict.fromkeys(_options, _fits)
 _NULL = (
-    *("task.training.schedule.name", "task.training.clip", "task.training.patience"),
+    *("schedule.name", "task.training.schedule.name"),
+    *("task.training.clip", "task.training.patience", "mix.layer", "mix.scalars"),
     *("task.characters.dim", "task.characters.filters"),
     *("encoder.weights", VECTORS, "encoder.words", TUNE, TUNED_RATE),
     *(METRIC, "data.root", "data.max_train", "data.max_eval", "data.least_steps"),
     *("store.folder", "store.max_gb", "launcher.jobs", "trainer.threads", RATE),
+    *(f"data.{key}" for key in OWN),
 )
 
 
@@ -225,8 +231,7 @@ def _check_own_data(config: DictConfig) -> None:
     or each other."""
     task = str(config.task.name)
     data = config.data
-    options = _own_options(data)
-    for key in options:
+    for key in _own_options(data):
         if key not in config.task.data:
             columns = [column for column in OWN_COLUMNS if column in config.task.data]
             names = ", ".join(f"data.{column}" for column in columns)
@@ -235,7 +240,9 @@ def _check_own_data(config: DictConfig) -> None:
             )
     has_file = data.file is not None
     has_train = data.train is not None
-    if has_file == has_train:
+    if has_file and has_train:
+        raise UserError("data.file and data.train are both given. Give one of them.")
+    if not has_file and not has_train:
         raise UserError(
             f"task={task}: give data.file=FILE, "
             "or data.train=FILE (and data.dev=FILE data.test=FILE)"
@@ -243,12 +250,6 @@ def _check_own_data(config: DictConfig) -> None:
     has_others = data.dev is not None or data.test is not None
     if has_file and has_others:
         raise UserError("data.dev and data.test go with data.train, not with data.file")
-    for key in options:
-        value = data[key]
-        if not text(value):
-            raise UserError(
-                f"data.{key}={value}: give a text, such as data.{key}=\\'1\\'"
-            )
     suite = str(config.suite.name)
     if suite != "own" and suite in choices("suite"):
         raise UserError(

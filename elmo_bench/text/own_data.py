@@ -282,6 +282,10 @@ class OwnData:
     def no_column(self, part: str, columns: Sequence[str]) -> UserError:
         """The error for a part without a column."""
         what = f"no column that is named as {part} usually is"
+        for name in usual_columns(part, columns):
+            for other, given in self.columns.items():
+                if given == name:
+                    what = f"column {name} is already data.{other}"
         column = self.columns.get(part)
         if column is not None:
             what = f"no column {column!r}"

@@ -20,6 +20,7 @@ from elmo_bench.text.sizes import LARGEST
 from elmo_bench.text.tables import check_file
 
 HUB = "hub:"  # begins the name of a data set of the Hugging Face Hub
+RUNS = Path("results", "runs")  # where runs keep their records, unless told otherwise
 # Of the files of a split, as words in their names, also before `data` or `set`.
 NAMES = {
     "train": {"train", "training"},
@@ -57,6 +58,10 @@ def files_of(
         return _of_hub(file.removeprefix(HUB).strip("/"), reads)
     if file is not None and Path(file).expanduser().is_dir():
         folder = Path(file).expanduser()
+        if folder.resolve() == Path(folder.resolve().anchor):
+            raise UserError(
+                f"data.file={file}: the root of all files. Give the folder of the data."
+            )
         return _by_split(_files_in(folder, reads), folder)
     names = by_split if file is None else {"train": file}
     splits: dict[str, list[Path]] = {}
@@ -79,9 +84,25 @@ def _check_addresses(names: Iterable[str | None]) -> None:
 
 
 def _files_in(folder: Path, reads: Callable[[Path], bool]) -> list[Path]:
-    """The files of a folder that may hold data, in order."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return sorted(path for path in files if _is_data(path, folder, reads))
+    """The files of a folder that may hold data, in order.
+
+    The results of this program in it are left out. Raises UserError for a folder in it
+    that cannot be read.
+    """
+    files: list[Path] = []
+    for parent, folders, names in os.walk(folder, onerror=_raise_unreadable):
+        if Path(parent) == folder and (folder / RUNS).is_dir():
+            folders.remove(RUNS.parent.name)
+        files += [Path(parent, name) for name in names]
+    files = [path for path in files if _is_data(path, folder, reads)]
+    return sorted(path for path in files if path.is_file())
+
+
+def _raise_unreadable(error: OSError) -> None:
+    raise UserError(
+        f"data.file: {error.filename} cannot be read ({error.strerror}). "
+        "Give a folder with the data alone."
+    ) from None
 
 
 def _is_data(path: Path, folder: Path, reads: Callable[[Path], bool]) -> bool:

@@ -135,12 +135,12 @@ def read_parts(
     if part is not None:
         raise UserError(
             f"{path}:{number}: cut off: the document of line {part.line} has no #end. "
-            "Download it again."
+            "Add it, or download the file again."
         )
     if not seen:
         raise UserError(
             f"{path}: no documents: no line begins with {BEGIN}. "
-            "Download the file again."
+            "Give a CoNLL-2012 file."
         )
 
 

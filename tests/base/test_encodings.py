@@ -1,5 +1,7 @@
 """Text that is not UTF-8: the advice converts it to the text that it was, or names no encoding."""
 
+import gzip
+import random
 import re
 import shutil
 import subprocess
@@ -36,7 +38,7 @@ def test_the_advice_converts_a_file_to_its_text_or_names_no_encoding(tmp_path, e
     path.write_bytes(text.encode(encoding))
     with pytest.raises(UserError, match=r"^\S+/x\.csv:\d+: not UTF-8 text \(") as caught:
         list(read_lines(path))
-    command = re.search(r"Convert it: (iconv -f \S+ -t UTF-8 x\.csv) > NEW$", str(caught.value))
+    command = re.search(r"Convert it: (iconv -f \S+ -t UTF-8 \S+/x\.csv) > NEW\.csv$", str(caught.value))
     assert command, caught.value
     done = subprocess.run(command[1].split(), cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout.decode().removeprefix("\ufeff") == text
@@ -62,6 +64,8 @@ def test_the_advice_converts_a_file_to_its_text_or_names_no_encoding(tmp_path, e
         ("ab\n".encode("utf-32"), r"x:1: not UTF-8 text \(UTF-32\)\. Convert it: iconv -f UTF-32 -t UTF-8"),
         (b"\0\0\xfe\xff" + "ab\n".encode("utf-32-be"), r"x:1: not UTF-8 text \(UTF-32\)"),
         (b"\0a\0b\0\n", r"x:1: not UTF-8 text \(UTF-16BE without a mark"),
+        (random.Random(0).randbytes(4096), r"x:1: not UTF-8 text \(binary data; .*\)\. Give a file of text\.$"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\4\0", r"x:1: not UTF-8 text \(binary data; .*\)\. Give a file"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
             "x: a pointer of Git LFS in place of the file.",
@@ -73,6 +77,18 @@ def test_what_is_no_utf8_is_one_line(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(UserError, match=message):
         list(read_lines(path))
+
+
+@pytest.mark.parametrize("name", ["my film.csv", "x.csv.gz"])
+def test_the_advice_has_the_whole_path_in_quotes_and_the_ending(tmp_path, name):
+    path = tmp_path / name
+    content = "text,label\nbien sûr,good\n".encode("utf-16")
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(UserError) as caught:
+        list(read_lines(path))
+    _, command = str(caught.value).split("Convert it: ")
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert [line for _, line in read_lines(tmp_path / "NEW.csv")] == ["text,label", "bien sûr,good"]
 
 
 def test_a_pointer_of_git_lfs_is_named_for_binary_files_too(tmp_path):

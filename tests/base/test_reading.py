@@ -70,6 +70,14 @@ def test_a_second_stream_that_is_damaged_is_no_end(tmp_path, ending):
         assert "not GloVe text" in refused(read_text, path)
 
 
+def test_a_text_that_has_the_name_of_a_packed_file_is_told_to_lose_it(tmp_path):
+    path = tmp_path / "x.csv.gz"
+    path.write_text("text,label\n")
+    said = refused(list, read_lines(path))
+    assert "cut off after line 0" in said
+    assert said.endswith("If it is not packed, remove .gz from its name.")
+
+
 def test_zeros_after_a_stream_are_padding(tmp_path):
     path = tmp_path / "x.xz"
     path.write_bytes(lzma.compress(b"a\n") + bytes(4096) + lzma.compress(b"b\n") + bytes(8))

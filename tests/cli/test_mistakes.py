@@ -81,6 +81,14 @@ def test_help_is_a_command_too(capsys):
         main(["help", "score"])
     assert ended.value.code == 0
     assert "usage: elmo-bench score" in capsys.readouterr().out
+    assert main(["pretrain", "corpus=text.txt", "--help"]) == 0
+    assert "corpus: ???" in capsys.readouterr().out
+
+
+def test_the_one_argument_that_texts_needs_is_named(capsys):
+    with pytest.raises(SystemExit):
+        main(["texts"])
+    assert "arguments are required: out\n" in capsys.readouterr().err
 
 
 def test_another_file_is_no_damaged_record(capsys):
@@ -234,6 +242,9 @@ MISSING = [  # a command; what it says of the file
     ("export ./nope out", "weights './nope': no such folder or file."),
     ("export nope/seed0.json out", "seed0.json: no such file"),
     ("embed nope.txt out.h5", "nope.txt: no such file"),
+    ("embed README.md out.h5 --weights ./nope", "weights './nope': no such folder or file."),
+    ("pretrain corpus=nope.txt out=x", "nope.txt: no file matches."),
+    ("pretrain corpus=README.md out=x threads=0", "threads=0: must be a whole number above 0"),
     ("predict nope/seed0.json README.md out", "seed0.json: no such file"),
     ("score ner nope.txt", "nope.txt: no such file"),
     ("check nope/seed0.json", "seed0.json: no such file"),

@@ -156,7 +156,8 @@ def test_two_trainings_into_one_folder_are_refused(tmp_path, refused, command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["finetune", "weights=x", "out=./x", "corpus=a"], "out=./x: the folder of the weights"),
+        (["finetune", "weights=x", "out=./x", f"corpus={__file__}"], "out=./x: the folder of the weights"),
+        (["pretrain", "out=x", "corpus=/"], "/: a folder. Give a pattern: '"),
         (["pretrain", "out=x"], "corpus has no value"),
         (["evaluate", "weights=mini", "corpus=a", "format=xml"], "format=xml: choose text or json"),
     ],

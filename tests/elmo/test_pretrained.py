@@ -95,7 +95,10 @@ def test_a_weights_file_finds_its_options(tmp_path):
         assert locate(str(tmp_path / f"{stem}weights.hdf5"))[0] == tmp_path / f"{stem}options.json"
     shutil.copy(GOLDEN / "weights.hdf5", tmp_path / "c.hdf5")
     assert "expected one file *options.json, found a_" in fails(locate, str(tmp_path / "c.hdf5"))
+    said = fails(locate, str(tmp_path / "a_options.json"))
+    assert said == f"{tmp_path}/a_options.json: not a weights file. Give one that ends in .hdf5 or .safetensors."
     options = str(tmp_path / "a_options.json")
+    assert "a_options.json: mini has options of its own. Leave them out" in fails(locate, "mini", options)
     assert load_bilm(str(tmp_path / "c.hdf5"), options)[1] == CHECKSUM
     assert "c.hdf6: no such file" in fails(load_bilm, str(tmp_path / "c.hdf6"), options)
     assert "d.json: no such file" in fails(load_bilm, str(tmp_path / "c.hdf5"), str(tmp_path / "d.json"))
@@ -106,7 +109,7 @@ def test_a_weights_file_finds_its_options(tmp_path):
 
 
 def test_what_does_not_exist_lists_what_does():
-    for name in ("orignal", "/nowhere/at/all", "a/b/c"):
+    for name in ("orignal", "/nowhere/at/all", "a/b/c", ""):
         message = fails(load_bilm, name)
         assert message.startswith(f"weights '{name}': no such folder or file")
         assert all(known in message for known in ("mini", "small", "medium", "original", "original_5.5B"))
@@ -126,7 +129,7 @@ def test_weights_without_a_projection_are_known_as_such(tmp_path, lacking):
     options = json.loads((GOLDEN / "options.json").read_text())
     options["lstm"]["projection_dim"] = None
     (tmp_path / "old" / "options.json").write_text(json.dumps(options))
-    assert "projection_dim is None" in fails(load_bilm, str(tmp_path / "old"))
+    assert "lstm.projection_dim is None" in fails(load_bilm, str(tmp_path / "old"))
 
 
 def write_without_projections(folder, *, clip=3.0, projection_dim=12):
@@ -183,7 +186,7 @@ def test_nothing_is_executed(tmp_path):
     shutil.copy(GOLDEN / "options.json", tmp_path)
     for name in ("weights.hdf5", "weights.safetensors", "pytorch_model.bin"):
         (tmp_path / name).write_bytes(pickle.dumps(Harmful(tmp_path / "sprung")))
-        assert "not a readable" in fails(load_bilm, str(tmp_path / name))
+        assert "not a readable" in fails(load_files, tmp_path / "options.json", tmp_path / name)
     assert not (tmp_path / "sprung").exists()
 
 

@@ -253,7 +253,7 @@ def test_more_than_half_of_the_last_gradients_end_a_training_on_any_device(tmp_p
     ("more", "message"),
     [
         (["accelerator=gpu"], "no CUDA device here"),
-        (["shape.lstm.n_layers=-1"], "shape: "),
+        (["shape.lstm.n_layers=-1"], "shape: lstm.n_layers is -1"),
         (["recipe.optimizer.name=best", "corpus=nowhere/*.txt"], r"recipe\.optimizer\.name=best: unknown name"),
         (["recipe.schedule=slow"], r"recipe\.schedule=slow: give one of: constant, linear, cosine"),
         (["recipe.precision=16"], r"recipe\.precision=16: give one of: 32-true, bf16-mixed"),
@@ -267,9 +267,9 @@ def test_more_than_half_of_the_last_gradients_end_a_training_on_any_device(tmp_p
         (["seed=4294967296"], "seed=4294967296: give a whole number from 0"),
         (["recipe.clip=nan"], "recipe.clip=nan: give a number above 0"),
         (["corpus=[1]"], r"corpus=1: give a file or a pattern"),
-        (["encoded=1"], "encoded=1: give a name, such as ./1"),
+        (["encoded=1"], "encoded=1: give a name, such as ./my-elmo"),
         (["tokenizer=[spaces]"], "tokenizer=.*: give a name"),
-        (["recipe.warmup=null"], "recipe.warmup=None: give a number"),
+        (["recipe.warmup=null"], "recipe.warmup=null: give a number"),
         (["recipe.optimizer.lr=0"], "recipe.optimizer.lr=0: give a number above 0"),
     ],
 )

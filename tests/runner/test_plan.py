@@ -44,7 +44,7 @@ def test_other_data_weights_and_vectors_are_other_runs_of_a_sweep(swept):
 
 @pytest.mark.parametrize("wrong", ["launcher.jobs=abc", "launcher.jobs=0", "launcher.logs=null"])
 def test_an_option_of_the_launcher_that_is_none_is_one_line(wrong):
-    with pytest.raises(UserError, match=rf"^{wrong.replace('null', 'None')}: give "):
+    with pytest.raises(UserError, match=rf"^{wrong}: give "):
         plan(["seed=0,1", wrong])
 
 

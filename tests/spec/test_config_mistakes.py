@@ -8,12 +8,16 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.nn.mix import NORMS
 from elmo_bench.runner.plan import plan
 from elmo_bench.spec import config
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.run_spec import RunSpec
+from elmo_bench.spec.settings import check_run
 from elmo_bench.spec.sweeps import sweep
+from elmo_bench.training.loggers import LOGGERS
+from elmo_bench.training.optimisers import LINEAR, SCHEDULES
 from tests.runs import ROOT
 
 
@@ -65,12 +69,49 @@ from tests.runs import ROOT
         ("encoder.name=mine", "encoder.name=mine: encoder.name is for encoder=hf. Other encoders are named by"),
         ("experiment=[table1,table2]", "experiment=…: more than one. Start one sweep for each."),
         ("experiment={table1:1}", "unknown experiment; choose one of: "),
+        (r"data.file='\${x}.csv'", "has ${…}, which is read as the value of another key. Give a value without it"),
+        ("data.file='${x}.csv'", "data.file='${x}.csv': has ${…}, which is read as the value of another key."),
+        ("data.file='${x.csv'", "data.file='${x.csv': has ${…}, which is read as the value of another key."),
         ("++data.max_trian=5", "unknown option 'data.max_trian' (did you mean 'data.max_train'?)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_that_lists_the_good_ones(given, said):
     with pytest.raises(UserError, match=re.escape(said)):
         compose("config", [given])
+
+
+@pytest.mark.parametrize("command", ["texts out.txt", "neighbours a --in a README.md", "pretrain corpus=README.md"])
+def test_only_where_a_sweep_is_meant_several_values_name_it(refused, command):
+    option = "out=a,b" if command.startswith("pretrain") else "encoder=glove,elmo"
+    key = option.partition("=")[0]
+    assert f"{key} has 2 values: choose one. A list" in refused(*command.split(), option)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["mix=fixed", "mix.scalars=1"], "mix.scalars=1: give a number for each layer, such as [0,1,0]"),
+        (["mix=fixed", "mix.scalars=[a,b,c]"], "mix.scalars=['a', 'b', 'c']: give a number for each layer"),
+        (["mix=layer", "mix.layer=-1"], "mix.layer=-1: give a whole number from 0"),
+        (["encoder=none", "mix.layer_norm=x"], "mix.layer_norm=x: give one of: none, token, batch"),
+        (["schedule.name=x"], "schedule.name=x: give one of: cosine, exponential, linear, plateau, step"),
+        (["logger.name=csv+nosuch"], "logger.name=csv+nosuch: give one of csv, none, tensorboard, wandb"),
+        (["task.training.epochs=null"], "task.training.epochs=null: give a whole number from 1"),
+        (["ledger="], "ledger=: the value is empty. Give a folder, such as ./runs."),
+        (["task=classification", "data.file="], "data.file=: the value is empty. Give a file or a folder, such as"),
+    ],
+)
+def test_a_value_that_no_run_can_have_is_refused_before_torch_is_imported(options, said):
+    with pytest.raises(UserError, match=f"^{re.escape(said)}"):
+        check_run(compose("config", options))
+
+
+def test_every_schedule_logger_and_norm_is_a_value_that_a_run_can_have():
+    values = [f"schedule.name={name}" for name in (LINEAR, *SCHEDULES)]
+    values += [f"logger.name={name}" for name in LOGGERS]
+    values += [f"mix.layer_norm={name}" for name in NORMS]
+    for value in values:
+        check_run(compose("config", [value]))
 
 
 @pytest.mark.parametrize("root", ["/home/josé/данные", "~/data", "runs=2", "a;b", "data (1)", "two words"])

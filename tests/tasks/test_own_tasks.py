@@ -165,7 +165,7 @@ CLASSES = ("task=classification", "encoder=none")
     ("options", "message"),
     [
         (("task=ner", "data.file=x.csv"), "data.file: task=ner reads a suite. For data of your own: task="),
-        ((*CLASSES, "data.file=x.csv", "data.train=y.csv"), "give data.file=FILE, or data.train=FILE"),
+        ((*CLASSES, "data.file=x.csv", "data.train=y.csv"), "data.file and data.train are both given. Give one"),
         (CLASSES, "task=classification: give data.file=FILE, or data.train=FILE (and data.dev=FILE data.test=FILE)"),
         ((*CLASSES, "data.file=x.csv", "data.dev=y.csv"), "data.dev and data.test go with data.train"),
         ((*CLASSES, "data.file=x.csv", "data.tags=t"), "data.tags: task=classification has no such column. It has: "

@@ -1,5 +1,6 @@
 """Data of the user's own: the files and their forms, the columns, the rows that are left out, and the split."""
 
+import errno
 import gzip
 import json
 import os
@@ -127,13 +128,15 @@ BAD = {  # what is wrong: (name, content, options, what is said)
                         "no column that is named as label usually is. The columns are text, stars. Name one: data."),
     "no text column": ("x.csv", table(MANY, "body", "label"), {}, "no column that is named as text usually is."),
     "a column that is none": ("x.csv", GOOD, {"label": "Label"}, "no column 'Label'. The columns are text, label."),
+    "a column for text and label": ("x.csv", GOOD, {"text": "label"}, "column label is already data.text. The columns"),
+    "a column for label and text": ("x.csv", GOOD, {"label": "text"}, "column text is already data.label. The columns"),
     "5,000 classes": ("x.csv", table([(f"a {n}", str(n)) for n in range(5000)], "text", "label"), {},
                       "label: 5,000 different values, of which at most 1,000 can be labels. Name another column"),
     "one label": ("x.csv", table([(text, "good") for text, _ in MANY], "text", "label"), {},
                   "label: the only label is good, so nothing can be learned."),
     "UTF-16": ("x.csv", GOOD.encode("utf-16"), {}, "x.csv:1: not UTF-8 text (UTF-16, as Excel writes; "
-               "invalid start byte at byte 0). Convert it: iconv -f UTF-16 -t UTF-8 x.csv > NEW"),
-    "Windows-1252": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "iconv -f CP1252 -t UTF-8 x.csv > NEW"),
+               "invalid start byte at byte 0). Convert it: iconv -f UTF-16 -t UTF-8 "),
+    "Windows-1252": ("x.csv", f"{GOOD}caf".encode() + b"\xe9,bad\n", {}, "iconv -f CP1252 -t UTF-8 "),
     "seven rows with a cell too many": ("x.csv", GOOD + "a,b,c\n" * 7, {}, "x.csv:102: 3 cells in 2 columns. Fix this "
                                         "row. And 6 more like it: 103, 104, 105, 106, 107 …"),
     "two lines that are not JSON": ("x.jsonl", '{"a": 1}\n\n{"t\n{"a": 1}\n{"t\n', {},
@@ -181,6 +184,7 @@ def test_a_large_file_a_missing_one_and_a_folder_for_a_file_are_refused(tmp_path
         ({"file": tmp_path / "y.csv"}, "y.csv: no such file"),
         ({"file": tmp_path / "p.csv"}, "p.csv: not a regular file"),
         ({"train": tmp_path}, ": a folder, not a file"),
+        ({"file": "/"}, "^data.file=/: the root of all files. Give the folder of the data."),
         ({"file": write(tmp_path / "y.doc", "a")}, "y.doc: not a table. Give a file that ends in .csv, .tsv, "),
     ):
         with pytest.raises(UserError, match=message):
@@ -232,7 +236,17 @@ def test_a_folder_has_a_file_for_each_split_or_one_file(tmp_path):
     ]  # fmt: skip
     write(tmp_path / "one" / "whatever.csv", GOOD)
     write(tmp_path / "one" / "README.md", "text")
+    write(tmp_path / "one" / "results" / "runs" / "one" / "seed0.json", "{}")
     assert sum(map(len, read(tmp_path / "one")[0].values())) == 100
+
+
+def test_a_folder_that_cannot_be_read_is_named_with_its_option(tmp_path, monkeypatch):
+    def walk(folder, onerror):
+        onerror(PermissionError(errno.EACCES, "Permission denied", f"{folder}/inside"))
+
+    monkeypatch.setattr(os, "walk", walk)
+    with pytest.raises(UserError, match=r"^data\.file: \S+/inside cannot be read \(Permission denied\)\. Give"):
+        read(tmp_path)
 
 
 def labelled(rows):

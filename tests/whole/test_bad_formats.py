@@ -94,7 +94,7 @@ DAMAGED = {
         SRL + OTHER.replace("NNP * - -", "NNP * Ada Ada.01"), 6, "1 columns of brackets for 2 predicates"
     ),
     ("srl", "fewer predicates than columns"): (SRL.replace("give.01", "-") + OTHER, 1, "1 columns of brackets for 0"),
-    ("coref", "cut"): (COREF + COREF.replace("000", "001")[:-15], 12, "of line 8 has no #end"),
+    ("coref", "cut"): (COREF + COREF.replace("000", "001")[:-15], 12, "of line 8 has no #end. Add it, or"),
     ("coref", "no end"): (COREF.replace("\n#end document\n", "") + COREF, 6, "document of line 1 has no #end"),
     ("coref", "a repeated part"): (COREF * 2, 8, "the part of line 1 again"),
     ("coref", "a bracket that is not closed"): (COREF.replace("2)|", ""), 3, "'(2' is never closed"),
