@@ -50,6 +50,7 @@ def run(*options: str) -> Record:
     another process works on the run. The folders of `$ELMO_BENCH_INCLUDE` are included.
     """
     _begin("run", options)
+    check_once(options, single=True)
     config = compose("config", options)
     refuse_launcher(options)
     check_own_files(config)

@@ -19,6 +19,7 @@ from elmo_bench.runner.first_look import check_own_files, refuse_launcher
 from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.run import run, run_floor
 from elmo_bench.spec.config import CONF, choices, compose
+from elmo_bench.spec.options import check_once
 
 
 def main(arguments: list[str]) -> int:
@@ -34,6 +35,7 @@ def main(arguments: list[str]) -> int:
     if options.help or not (options.options or options.cfg):
         _print_help()
         return 0
+    check_once(options.options, single=True)
     config = compose("config", options.options)
     if options.cfg:
         print(redacted(OmegaConf.to_yaml(config)), end="")
