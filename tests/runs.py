@@ -37,7 +37,10 @@ OWN = {  # options of the tasks on data of the user's own, which read some of th
 def small(*overrides: str, encoder: str = "elmo") -> list[str]:
     """Overrides of such a run; later ones win."""
     weights = [f"encoder.weights={GOLDEN}"] if encoder.startswith("elmo") else []
-    return [f"encoder={encoder}", *weights, *SMALL, *overrides]
+    options = {}
+    for option in [f"encoder={encoder}", *weights, *SMALL, *overrides]:
+        options[option.partition("=")[0]] = option
+    return [*options.values()]
 
 
 def run_small(ledger: Path, *overrides: str, encoder: str = "elmo") -> Record:

@@ -45,6 +45,7 @@ def run(*options: str) -> Record:
     another process works on the run. The folders of `$ELMO_BENCH_INCLUDE` are included.
     """
     _begin("run", options)
+    check_once(options, single=True)
     config = ready(options)
     record, _ = run_one(config)
     floor = run_floor(config, options)

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +96,27 @@ def make_folder(path: Path) -> None:
         raise UserError(
             f"{path}: cannot be made ({error.strerror}). Choose another folder."
         ) from None
+
+
+def check_writable(folder: Path, where: str | Path) -> None:
+    """Raise UserError, which names `where`, if the system refuses files in a folder.
+
+    Nothing is made: of a folder that does not exist, the nearest one above it is tried.
+    """
+    try:
+        nearest = folder.absolute()
+        while not nearest.exists():
+            nearest = nearest.parent
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        error.filename = None  # of the file that was tried
+        refused = refusal(error, where)
+        if refused is None:
+            why = error.strerror or error
+            advice = "Choose another folder."
+            refused = UserError(f"{where}: cannot be made ({why}). {advice}")
+        raise refused from None
 
 
 @contextlib.contextmanager

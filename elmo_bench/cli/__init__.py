@@ -7,7 +7,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 # The first command of a visitor, and of one with data; what each does.
 STARTS = {
@@ -70,8 +70,34 @@ for _group in GROUPS.values():
 _ENCODER_OPTION = re.compile(r"(encoder|suite|task|trainer|device)(\.[\w.]+)?=")
 
 
+class _StoreOnce(argparse.Action):
+    """Stores the values of an argument; an option with others again is refused."""
+
+    given: Any = None  # by the option
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string is not None:
+            if self.given not in (None, values):
+                parser.error(f"{option_string} is given twice. Give it once.")
+            self.given = values
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors say how the options of a run are written."""
+    """A parser whose errors say how the options of a run are written.
+
+    An option that takes a value is given once.
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        self.register("action", None, _StoreOnce)
 
     def error(self, message: str) -> NoReturn:
         option = re.search(r"unrecognized arguments: --([a-z][\w.]*)", message)

@@ -63,9 +63,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _ledger(root: Path) -> Iterator[str]:
-    """The lines about a ledger. Raises UserError if it has files but no run."""
+    """The lines about a ledger. Raises UserError if it has no run."""
     read = ledger.read_all(root, metrics=metric_of, copies=Copies(is_drawn))
-    if not (read.records or read.problems) and any(root.iterdir()):
+    if not (read.records or read.problems):
         raise UserError(
             f"{root}: no run in it. Give the folder of the records, or one record."
         )

@@ -20,6 +20,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
 from elmo_bench.base.json import digest
 from elmo_bench.base.progress import kernels_used, progress
+from elmo_bench.base.refusals import check_writable
 from elmo_bench.cli import encoder_options, parser
 from elmo_bench.ledger import environment, now
 from elmo_bench.ledger.costs import NAME, EncoderCost, encoder_part, write_cost
@@ -30,6 +31,7 @@ from elmo_bench.spec.options import check_once
 from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import sweep
+from elmo_bench.spec.task_files import no_vectors, refuse_floor
 from elmo_bench.spec.tuning import check_frozen
 
 if TYPE_CHECKING:
@@ -62,7 +64,9 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     runs = _runs(options.options)
     for run in runs:  # before anything is measured
+        refuse_floor(run)
         _check(compose("config", run))
+    check_writable(options.out, f"--out {options.out}")
     costs: list[EncoderCost] = []
     with progress("cost", len(runs)) as meter:
         for run in runs:
@@ -120,10 +124,7 @@ def _check(config: DictConfig) -> None:
     if device not in ("cpu", "cuda"):
         raise UserError(f"device={device}: no such device. Use cpu or cuda.")
     if config.encoder.contextual is None and config.encoder.words != "static":
-        raise UserError(
-            f"encoder={config.encoder.name}: has no frozen vectors. "
-            "Choose another encoder."
-        )
+        raise no_vectors(config.encoder.name)
     name = RunSpec.of(config).encoder
     if not re.fullmatch(NAME, name):
         raise UserError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import choose_threads
 from elmo_bench.cli import parser
-from elmo_bench.cli.inputs import check_file
+from elmo_bench.cli.inputs import check_file, check_output
 from elmo_bench.elmo.pretrained import locate
 
 STATEFUL_BATCH = 64  # the default of AllenNLP's command
@@ -97,10 +97,7 @@ def _check(options: argparse.Namespace) -> None:
             f"{out}: not the name of an HDF5 file. "
             "Name a file that ends in .h5 or .hdf5."
         )
-    if out.exists() and not options.overwrite:
-        raise UserError(
-            f"{out}: exists already. Give another path, or --overwrite to replace it."
-        )
+    check_output(out, overwrite=options.overwrite)
 
 
 def _embed(options: argparse.Namespace) -> str:

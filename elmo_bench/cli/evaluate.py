@@ -14,6 +14,7 @@ from elmo_bench.elmo.pretrained import locate_with_softmax
 from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.encode import Corpus, check_text, encode, shard_files
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.options import check_once
 
 TEXT = """\
 {weights} on {corpus}: {sentences:,} sentences, {targets:,} targets in each direction, \
@@ -27,6 +28,7 @@ average   {average:13.2f}   {average_without_unknown:13.2f}
 
 def main(arguments: list[str]) -> int:
     """Print the perplexities as a block of text or a line of JSON. Raises UserError."""
+    check_once(arguments, single=True)
     config = compose("evaluate", arguments, folder=CONF, can_sweep=False)
     if config.format not in ("text", "json"):
         raise UserError(f"format={config.format}: choose text or json")

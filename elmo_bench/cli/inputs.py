@@ -1,10 +1,11 @@
-"""Files that commands are given, checked before anything slow is imported."""
+"""Files that commands read and write, checked before anything slow is imported."""
 
 import re
 from pathlib import Path
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.refusals import check_writable
 from elmo_bench.ledger import Record
 
 PLACE = "Give LEDGER/suite/task/encoder/hash/seed<k>.json."
@@ -17,6 +18,20 @@ def check_file(path: str | Path) -> None:
         raise UserError(f"{path}: a folder. Give a file.")
     if not path.exists():
         raise UserError(f"{path}: no such file. Check the path.")
+
+
+def check_output(path: Path, *, overwrite: bool) -> None:
+    """Raise UserError for a file that cannot be written, or is there already.
+
+    overwrite: it is replaced.
+    """
+    if path.is_dir():
+        raise UserError(f"{path}: a folder. Give a file.")
+    if path.exists() and not overwrite:
+        raise UserError(
+            f"{path}: exists already. Give another path, or --overwrite to replace it."
+        )
+    check_writable(path.parent, path)
 
 
 def record_in(path: Path) -> Record:

@@ -15,6 +15,8 @@ from elmo_bench.base.progress import progress
 from elmo_bench.cli import parser
 from elmo_bench.elmo.pretrained import locate
 from elmo_bench.pretraining.encode import Corpus, shard_files
+from elmo_bench.spec.options import check_once
+from elmo_bench.spec.task_files import no_vectors, refuse_floor
 from elmo_bench.text.columns import tokens_of, unescaped
 
 if TYPE_CHECKING:
@@ -173,6 +175,8 @@ def _described(options: Sequence[str]) -> "tuple[RunSpec, Setup]":
     biLM that are missing."""
     from elmo_bench.spec.run_spec import described
 
+    check_once(options, single=True)
+    refuse_floor(options)
     is_named = any(option.startswith("encoder=") for option in options)
     usual = [] if is_named else ["encoder=elmo_only"]
     spec, setup = described(*usual, *options)
@@ -207,10 +211,10 @@ def _static_reader(
     from elmo_bench.encoders.nearest import static_encode
     from elmo_bench.encoders.static import load_static
 
-    where = f"encoder={spec.encoder}"
     if spec.settings["encoder.words"] != "static":
-        raise UserError(f"{where}: has no frozen vectors. Choose another encoder.")
+        raise no_vectors(spec.encoder)
     if layer is not None:
+        where = f"encoder={spec.encoder}"
         raise UserError(f"--layer {layer}: {where} has no layers. Remove the option.")
     table = load_static(str(setup.vectors), words())
     title = f"{spec.encoder}, {setup.vectors}"
@@ -229,8 +233,9 @@ def _layer_reader(
         expect(words())
     chosen = _usual_layer(spec, encoder.layers) if layer is None else layer
     if chosen not in range(encoder.layers):
+        option = f"mix.layer={chosen}" if layer is None else f"--layer {layer}"
         raise UserError(
-            f"--layer {layer}: encoder={spec.encoder} has none. "
+            f"{option}: encoder={spec.encoder} has none. "
             f"Give a number from 0 to {encoder.layers - 1}."
         )
 

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.files import keep_inputs
 from elmo_bench.cli import parser
-from elmo_bench.cli.inputs import check_file, record_in
+from elmo_bench.cli.inputs import check_file, check_output, record_in
+from elmo_bench.spec.options import check_once
 
 
 def main(arguments: list[str]) -> int:
@@ -16,10 +17,11 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     record_in(options.record)
     check_file(options.file)
-    if options.out.is_dir():
-        raise UserError(f"{options.out}: a folder. Give a file.")
+    keep_inputs(options.out, (options.file, options.record))
+    check_output(options.out, overwrite=options.overwrite)
+    check_once(options.columns, single=True)
 
-    # Imported here, so that --help does not wait for torch.
+    # Imported here, so that --help is printed at once.
     from elmo_bench.runner.predict import predict
     from elmo_bench.training.quiet import quiet
 
@@ -65,6 +67,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="a column for each label or tag, too (tasks on your own data)",
     )
+    add("--overwrite", action="store_true", help="replace OUT")
     add(
         "columns",
         nargs="*",

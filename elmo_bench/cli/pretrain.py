@@ -18,7 +18,7 @@ from elmo_bench.pretraining import CONF
 from elmo_bench.pretraining.encode import shard_files
 from elmo_bench.reporting.endings import next_lines
 from elmo_bench.spec.config import compose
-from elmo_bench.spec.options import spelled
+from elmo_bench.spec.options import check_once, spelled
 
 OTHER_SHAPE = (
     "The weights that ship, mini, have another shape (shape=wide): the commands below "
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str], command: str = "pretrain") -> int:
     """Train with elmo_bench/pretraining/conf/<command>.yaml and key=value options."""
+    check_once(arguments, single=True)
     config = compose(command, arguments, folder=CONF, can_sweep=False)
 
     with alone(config):

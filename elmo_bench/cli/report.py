@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from elmo_bench.reporting.findings import Findings
     from elmo_bench.reporting.leaderboard import Leaderboard
 
+FINDINGS = "Give the folder of FINDINGS-SUITE.md."
+
 
 def main(arguments: list[str]) -> int:
     """Write the leaderboard, unless nothing has changed since it was written.
 
     The exit code is 1 if a file of the ledger had to be skipped. Raises UserError for a
-    ledger that is missing, for a folder that has files but no runs, and for a suite
-    without runs.
+    ledger that is missing, for a folder that has files but no runs, for a suite without
+    runs, and for a folder of findings without any.
     """
     return _report(_parse(arguments))
 
@@ -34,6 +36,8 @@ def main(arguments: list[str]) -> int:
 def _report(options: argparse.Namespace) -> int:
     check_exists(options.ledger)
     costs = _cost_folder(options)
+    if options.findings and not options.findings.is_dir():
+        raise UserError(f"--findings {options.findings}: no such folder. {FINDINGS}")
     sources = _sources(options, costs)
     inputs = sources.digest()
     files = receipts.files_if_unchanged(sources, inputs)
@@ -213,14 +217,23 @@ def _command(options: argparse.Namespace) -> str:
 def _findings(
     options: argparse.Namespace, board: "Leaderboard"
 ) -> "dict[str, Findings]":
-    """The findings of each suite, if a folder of them is given."""
+    """The findings of each suite, if a folder of them is given.
+
+    Raises UserError for a folder without findings of these suites.
+    """
     if not options.findings:
         return {}
-    from elmo_bench.reporting.findings import read_findings
+    from elmo_bench.reporting.findings import findings_file, read_findings
 
+    suites = list(board.suites.name)
+    files = [findings_file(options.findings, suite) for suite in suites]
+    if suites and not any(file.exists() for file in files):
+        raise UserError(
+            f"--findings {options.findings}: no findings of {', '.join(suites)}. "
+            f"{FINDINGS}"
+        )
     return {
-        suite: read_findings(options.findings, suite, board.tables)
-        for suite in board.suites.name
+        suite: read_findings(options.findings, suite, board.tables) for suite in suites
     }
 
 

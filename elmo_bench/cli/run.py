@@ -20,6 +20,7 @@ from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.runner.run import run, run_floor
 from elmo_bench.spec.conf_files import CONF, choices
 from elmo_bench.spec.config import compose
+from elmo_bench.spec.options import check_once
 
 
 def main(arguments: list[str]) -> int:
@@ -35,6 +36,7 @@ def main(arguments: list[str]) -> int:
     if options.help or not (options.options or options.cfg):
         _print_help()
         return 0
+    check_once(options.options, single=True)
     if options.cfg:
         config = compose("config", options.options)
         print(redacted(OmegaConf.to_yaml(config)), end="")

@@ -8,9 +8,11 @@ import re
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import check_unpacked_name
+from elmo_bench.base.files import check_unpacked_name, keep_inputs
 from elmo_bench.base.sources import SPLITS
 from elmo_bench.cli import parser
+from elmo_bench.cli.inputs import check_output
+from elmo_bench.spec.options import check_once
 
 
 def main(arguments: list[str]) -> int:
@@ -25,13 +27,15 @@ def main(arguments: list[str]) -> int:
             f"{out}: an option where the text file belongs. Write: texts OUT {out} …"
         )
     check_unpacked_name(out)
+    check_once(options.options, single=True)
 
     # Imported here, so that --help and a missing file do not wait for torch.
     from elmo_bench.runner.finished import data_files_of
     from elmo_bench.spec.run_spec import described
 
     spec, setup = described(*options.options)
-    data_files_of(spec, setup)
+    keep_inputs(out, data_files_of(spec, setup))
+    check_output(out, overwrite=options.overwrite)
     from elmo_bench.runner.data import write_texts
 
     count = write_texts(out, spec, setup, options.split or SPLITS)
@@ -54,4 +58,5 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         choices=SPLITS,
         help="all three by default; may be repeated",
     )
+    command.add_argument("--overwrite", action="store_true", help="replace OUT")
     return command.parse_intermixed_args(arguments)

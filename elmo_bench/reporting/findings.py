@@ -67,6 +67,11 @@ def points(row: Any, column: str = "gain") -> str:
     return linked(f"{abs(row[column]):.1f}", row["anchor"])
 
 
+def findings_file(folder: Path, suite: str) -> Path:
+    """The file with the text of a suite's findings, which need not exist."""
+    return folder / f"FINDINGS-{suite}.md"
+
+
 def read_findings(folder: Path, suite: str, tables: Sequence[Table]) -> Findings:
     """What the folder says of a suite; nothing if it has no text for it. Runs the
     claims.
@@ -74,7 +79,8 @@ def read_findings(folder: Path, suite: str, tables: Sequence[Table]) -> Findings
     Raises UserError for a mistake in the text or in a claim, with the name of the
     finding.
     """
-    path, code = folder / f"FINDINGS-{suite}.md", folder / f"findings_{suite}.py"
+    path = findings_file(folder, suite)
+    code = folder / f"findings_{suite}.py"
     result = Findings()
     if not path.exists():
         return result

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import atomic_write, keep_inputs
+from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import SPLITS, MissingData
 from elmo_bench.runner.finished import data_files_of
@@ -230,11 +230,9 @@ def write_texts(path: Path, spec: RunSpec, setup: Setup, names: Sequence[str]) -
     """Write the distinct texts that a run reads in these splits, a line each
     (text/columns.py); how many there are.
 
-    Raises UserError, also if `path` is a file of the data.
+    Raises UserError.
     """
-    data = build_data(spec, setup)
-    keep_inputs(path, data.files(spec.suite, setup.data_root))
-    splits = read_splits(data, spec, setup)
+    splits = read_splits(build_data(spec, setup), spec, setup)
     splits["train"] = training_split(splits["train"], spec, setup)
     lines: dict[str, None] = {}
     for name in names:

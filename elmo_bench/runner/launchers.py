@@ -35,7 +35,7 @@ PRELOAD = [
     "elmo_bench.runner.run",
     "elmo_bench.training.lightning",  # before whatever imports Lightning
     "elmo_bench.runner.evaluate",
-    "elmo_bench.runner.predict",
+    "elmo_bench.runner.trained",
     "h5py",
 ]
 # Where a sweep has runs that need them.

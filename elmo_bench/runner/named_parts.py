@@ -1,8 +1,10 @@
 """The frozen parts that a record names, which may come from a stranger: only published
-names are followed, and files that the user gives. Other files have other names."""
+names are followed, and files that the user gives. Other files have other names.
+
+Also the columns that the user names for `predict`."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from elmo_bench.ledger import Record
 from elmo_bench.spec.conf_files import choices
 from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.run_spec import RunSpec
-from elmo_bench.spec.settings import FILES, name_of
+from elmo_bench.spec.settings import FILES, OWN_COLUMNS, name_of
+from elmo_bench.spec.task_files import task_yaml
 
 _WORD = re.compile(r"(\w[\w.-]*)?")
 # That each kind of encoder knows by name.
@@ -102,21 +105,16 @@ def parts_to_give(spec: RunSpec) -> dict[str, str]:
     PART=PATH,PART=PATH.
     """
     weights = []
-    vectors = []
     for part, options in spec.encoders().items():
         kind = str(options.get("kind"))
         name = options.get("weights")
         is_needed = kind in WEIGHTS or name is not None
         if is_needed and name not in WEIGHTS.get(kind, ()):
             weights.append(f"{part}=PATH" if part else "PATH")
-        if options.get("inputs") is not None:
-            vectors.append(options["inputs"])
-    if spec.settings.get("encoder.words") == "static":
-        vectors.append(spec.settings.get("encoder.vectors"))
     given = {}
     if weights:
         given["weights"] = ",".join(weights)
-    if any(name not in KNOWN for name in vectors):
+    if any(name not in KNOWN for name in _vectors_named(spec)):
         given["vectors"] = "PATH"
     return given
 
@@ -127,6 +125,43 @@ def flags_to_give(record: Record) -> list[str]:
     for option, value in parts_to_give(RunSpec.of_record(record)).items():
         flags += [f"--{option}", value]
     return flags
+
+
+def _vectors_named(spec: RunSpec) -> list[Any]:
+    """The static vectors that a record names, of its encoders and of its words."""
+    vectors = []
+    for options in spec.encoders().values():
+        if options.get("inputs") is not None:
+            vectors.append(options["inputs"])
+    if spec.settings.get("encoder.words") == "static":
+        vectors.append(spec.settings.get("encoder.vectors"))
+    return vectors
+
+
+def check_vectors(spec: RunSpec, vectors: str | None) -> None:
+    """Raises UserError for vectors that no part of the record's run reads."""
+    if vectors is not None and not _vectors_named(spec):
+        raise UserError(
+            f"--vectors {vectors}: the run has no static vectors. Leave it out."
+        )
+
+
+def columns_of(task: str, options: Sequence[str]) -> dict[str, str]:
+    """{key: column} of options such as `data.text=body`. Raises UserError."""
+    of_data = task_yaml(task).get("data", {}).keys() - {"alike"}  # merges labels
+    offered = [key for key in OWN_COLUMNS if key in of_data]
+    values = {"columns": "FORM", "scheme": "SCHEME"}  # the others are columns
+    named = {}
+    for option in options:
+        key, _, name = option.removeprefix("data.").partition("=")
+        if key not in offered or not name:
+            fit = [f"data.{each}={values.get(each, 'COLUMN')}" for each in offered]
+            raise UserError(
+                f"{option}: not the option of a column of task={task}. "
+                f"It has: {', '.join(fit) or 'none'}"
+            )
+        named[key] = name
+    return named
 
 
 def _options_of_load(options: Mapping[str, Any]) -> dict[str, Any]:

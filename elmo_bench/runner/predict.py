@@ -2,16 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
-from elmo_bench.base.files import check_unpacked_name, keep_inputs
+from elmo_bench.base.files import check_unpacked_name
 from elmo_bench.base.reading import check_regular
 from elmo_bench.base.sources import TABLES
-from elmo_bench.runner.trained import Shares, TrainedHead, no_probabilities
+from elmo_bench.runner.named_parts import check_vectors, columns_of
+from elmo_bench.spec.names import task_class
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import reads_own_data
 from elmo_bench.text.own_data import OwnData
 from elmo_bench.text.own_texts import with_probabilities
+
+if TYPE_CHECKING:
+    from elmo_bench.runner.trained import Shares, TrainedHead
 
 
 def predict(
@@ -32,14 +38,22 @@ def predict(
     also if the frozen parts are not the ones that the head was trained with.
     """
     check_unpacked_name(out)
-    keep_inputs(out, (text, record_file))
     check_regular(text, once=False)
-    trained = TrainedHead(record_file, *columns, weights=weights, vectors=vectors)
+    spec = RunSpec.of_record(ledger.read_record(record_file))
+    columns_of(spec.task, columns)
+    check_vectors(spec, vectors)
     if probabilities:
-        _check_probabilities(trained.spec.task, out)
+        _check_probabilities(spec.task, out)
+    if reads_own_data(spec.task):
+        data_class = task_class(spec.task, "data")
+        if issubclass(data_class, OwnData):
+            data_class.check_output(out)
+
+    # Imported here, so that the mistakes above do not wait for torch.
+    from elmo_bench.runner.trained import TrainedHead
+
+    trained = TrainedHead(record_file, *columns, weights=weights, vectors=vectors)
     data = trained.data
-    if isinstance(data, OwnData):
-        data.check_output(out)
     examples = data.read_file(text)
     if not examples:
         raise UserError(
@@ -57,6 +71,8 @@ def predict(
 def _check_probabilities(task: str, out: Path) -> None:
     """Raise UserError for a task without any, and a file without names of columns."""
     if not reads_own_data(task):
+        from elmo_bench.runner.trained import no_probabilities
+
         raise UserError(no_probabilities(task))
     if out.suffix.lower() not in TABLES:
         raise UserError(
@@ -66,7 +82,7 @@ def _check_probabilities(task: str, out: Path) -> None:
 
 
 def _predictions(
-    trained: TrainedHead, examples: Sequence[Any], found: Sequence[Shares | None]
+    trained: "TrainedHead", examples: Sequence[Any], found: "Sequence[Shares | None]"
 ) -> list[Any]:
     """The prediction of each example with these probabilities.
 
@@ -77,7 +93,7 @@ def _predictions(
     return [most_probable(shares) for shares in found]
 
 
-def most_probable(shares: Shares | None) -> str | None:
+def most_probable(shares: "Shares | None") -> str | None:
     """The label with the highest probability; None without an answer."""
     if not isinstance(shares, dict):
         return None

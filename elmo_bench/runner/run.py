@@ -15,6 +15,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
 from elmo_bench.base.memory import forget_peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
+from elmo_bench.base.refusals import check_writable
 from elmo_bench.base.unfinished import remove_unfinished
 from elmo_bench.ledger import Record, RunPaths, list_runs, read_record_at, record_of
 from elmo_bench.ledger.record import Kept, Refit
@@ -74,6 +75,8 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             if is_complete(record, setup):
                 return record, True
     check_here(setup)
+    folder = setup.ledger / spec.suite / spec.task / spec.encoder
+    check_writable(folder, f"ledger={setup.ledger}")
     console.print(
         f"{spec.task} {spec.encoder} seed {setup.seed}: reading data …", highlight=False
     )

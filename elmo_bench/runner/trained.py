@@ -20,7 +20,13 @@ from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Record
 from elmo_bench.runner.data import build_data, note_long_words, words_of
 from elmo_bench.runner.head_files import AGAIN, UNFIT, KeptHead, build_kept, read_head
-from elmo_bench.runner.named_parts import check_plain, encoders_of, vectors_of
+from elmo_bench.runner.named_parts import (
+    check_plain,
+    check_vectors,
+    columns_of,
+    encoders_of,
+    vectors_of,
+)
 from elmo_bench.runner.prepare import Frozen, load_frozen, with_words
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.describe import needs_gpu
@@ -72,10 +78,12 @@ class TrainedHead:
         self.saved = head_of(record, record_file, self.head_file)
         self.usual, setup = installed(spec)
         _check_kinds(spec, self.usual, record_file)
-        setup = _with_columns(setup, spec, columns)
+        chosen = columns_of(spec.task, columns)
+        setup = replace(setup, data=setup.data | chosen)
         self.record_file = record_file
         self.spec = spec
         self.data = build_data(spec, setup)
+        check_vectors(spec, vectors)
         encoders = encoders_of(spec, weights, vectors)
         setup = replace(
             setup, seed=record.seed, store={"mode": "off"}, encoders=encoders
@@ -228,22 +236,6 @@ def _check_kinds(spec: RunSpec, usual: RunSpec, record_file: Path) -> None:
                 f"{record_file}: {key}={value!r:.60}: not of the kind of "
                 f"{default!r:.60}"
             )
-
-
-def _with_columns(setup: Setup, spec: RunSpec, columns: Sequence[str]) -> Setup:
-    """With the columns that the user names. Raises UserError."""
-    offered = [key for key in OWN_COLUMNS if key in setup.data]
-    named = {}
-    for option in columns:
-        key, _, name = option.removeprefix("data.").partition("=")
-        if key not in offered or not name:
-            fit = ", ".join(f"data.{key}=COLUMN" for key in offered) or "none"
-            raise UserError(
-                f"data.{key}: not the option of a column of task={spec.task}. "
-                f"It has: {fit}"
-            )
-        named[key] = name
-    return replace(setup, data=setup.data | named)
 
 
 def _frozen_of(

@@ -93,11 +93,11 @@ def _is_supported(override: Override) -> bool:
     return override.value_type not in _UNREAD
 
 
-def check_once(options: Sequence[str]) -> None:
-    """Raises UserError for an option of a sweep that is given twice.
+def check_once(options: Sequence[str], *, single: bool = False) -> None:
+    """Raises UserError for an option that is given twice, with different values.
 
-    Of `run` and the others the last one counts, as in Hydra; of a sweep somebody who
-    writes `seed=0 seed=1` wants both.
+    single: the command takes one value of each option. Others make a run of each value,
+    and somebody who writes `seed=0 seed=1` wants both.
     """
     given: dict[str, list[str]] = {}
     for option in options:
@@ -107,10 +107,10 @@ def check_once(options: Sequence[str]) -> None:
     for key, values in given.items():
         distinct = list(dict.fromkeys(values))
         if len(distinct) > 1:
-            raise UserError(
-                f"{key} is given {len(values)} times. "
-                f"Give all of its values at once: {key}={','.join(distinct)}"
-            )
+            advice = f"Give all of its values at once: {key}={','.join(distinct)}"
+            if single:
+                advice = "Give it once."
+            raise UserError(f"{key} is given {len(values)} times. {advice}")
 
 
 def spelled(value: Any) -> str:

@@ -1,6 +1,6 @@
 """What the yaml of a task says of its data, of its heads and of its floor."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -54,6 +54,22 @@ def suite_tasks() -> list[str]:
 def floor_of(task: str) -> str | None:
     """The encoder that is the floor of a task on the user's own data, if it has one."""
     return task_yaml(task).get("report", {}).get("floor")
+
+
+def refuse_floor(options: Sequence[str]) -> None:
+    """Raises UserError if options choose a floor for its vectors: it has none."""
+    floors = {floor_of(task) for task in choices("task")}
+    for option in options:
+        key, _, encoder = option.partition("=")
+        if key == "encoder" and encoder in floors:
+            raise no_vectors(encoder)
+
+
+def no_vectors(encoder: str) -> UserError:
+    """The error of a command that needs the frozen vectors of an encoder."""
+    return UserError(
+        f"encoder={encoder}: has no frozen vectors. Choose another encoder."
+    )
 
 
 def head_options(head: str) -> dict[str, str]:

@@ -59,6 +59,7 @@ def predicted_file(record, rows, names, folder, *flags):
         writer.writerows(rows)
     columns = [f"data.{name}={name}" for name in names]
     command = ["predict", str(record), str(given), str(out), *columns, "--vectors", str(VECTORS), *flags]
+    command.append("--overwrite")
     assert main(command) == 0
     with out.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

@@ -67,7 +67,8 @@ def test_a_folder_may_follow_the_command_and_others_come_from_the_environment(
 def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tmp_path, forgotten, capsys):
     """The code of an encoder is its module and those that it names; a comment would change a hash for nothing."""
     encoders, runs = tmp_path / "mine" / "encoders", tmp_path / "runs"
-    options = [*small(f"ledger={runs}", encoder="length"), "data.max_train=20", "task.training.epochs=1", *include]
+    fewer = ("data.max_train=20", "task.training.epochs=1")
+    options = [*small(f"ledger={runs}", *fewer, encoder="length"), *include]
 
     def made(seed, code, *others):
         for name, text in (("length.py", code), *others):

@@ -56,6 +56,10 @@ def test_of_a_ledger_missing_outcomes_and_files_in_no_place_of_a_run_are_listed(
     assert f"WRONG {paths.record}: {paths.outcomes}: no such file" in said
 
 
+def test_an_empty_folder_is_no_ledger(tmp_path, refused):
+    assert f"{tmp_path}: no run in it. Give the folder of the records" in refused("check", tmp_path)
+
+
 @pytest.mark.parametrize("formula", ["accuracy", "hits"])
 def test_a_formula_that_is_not_the_tasks_is_refused(paths, capsys, formula):
     write_record(paths, changed(read_record(paths.record), {"formula": formula}), read_outcomes(paths))

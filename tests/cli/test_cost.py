@@ -26,11 +26,17 @@ TINY = ("encoder=elmo_only", f"encoder.weights={GOLDEN}")
         (["encoder=glove", "device=tpu"], "device=tpu: no such device"),
         (["encoder=elmo", "encoder.contextual.tune=full"], "tune=full: cost is for frozen encoders"),
         (["encoder=glove,none"], "encoder=none: has no frozen vectors. Choose another encoder."),
+        (["encoder=glove,tfidf"], "encoder=tfidf: has no frozen vectors. Choose another encoder."),
     ],
 )
 def test_a_mistake_is_one_line_before_anything_is_measured(refused, tmp_path, arguments, said):
     assert said in refused("cost", *arguments, "--out", str(tmp_path / "costs"))
     assert not (tmp_path / "costs").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(refused, monkeypatch):
+    monkeypatch.delattr(cost, "_in_own_process")
+    assert "--out /proc/no: cannot be made (" in refused("cost", "encoder=glove", "--out", "/proc/no")
 
 
 def test_a_folder_whose_name_cannot_name_a_file_is_refused(refused, tmp_path):

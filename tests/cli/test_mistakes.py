@@ -1,6 +1,7 @@
 """Mistakes of users on the command line: each is one line, and torch is not imported for it."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -15,12 +16,14 @@ from elmo_bench.base.refusals import refusal
 from elmo_bench.cli import entry as command_line
 from elmo_bench.cli import neighbours
 from elmo_bench.spec.config import compose
+from tests.ledger.records import hash_of
 from tests.reporting.ledgers import fill
 from tests.runs import GOLDEN, ROOT
 
 COMMAND = [sys.executable, "-m", "elmo_bench"]
 README = ROOT / "README.md"
-RECORD = next((ROOT / "results/runs/open/ner").rglob("seed0.json"))
+RECORD = next((ROOT / "results/runs/open/ner/none").rglob("seed0.json"))
+PREDICT = ["predict", RECORD, README]
 
 
 @pytest.mark.parametrize(
@@ -45,12 +48,58 @@ RECORD = next((ROOT / "results/runs/open/ner").rglob("seed0.json"))
         (["neighbours", "a", "--in", "a", README, "mix=lst"], "mix=lst: unknown mix"),
         (["run", "task=classification", "data.train=a.csv,b.csv"], "A name with a comma is in quotes: \"data.train='"),
         (["run", "encoder=[glove,elmo]"], "`sweep encoder=glove,elmo` makes a run of each."),
+        (["run", "task=ner", "task=snli"], "run: task is given 2 times. Give it once."),
+        (["pretrain", "corpus=a", "corpus=b"], "corpus is given 2 times. Give it once."),
+        (["finetune", "corpus=a", "corpus=b"], "corpus is given 2 times. Give it once."),
+        (["evaluate", "corpus=a", "corpus=b"], "corpus is given 2 times. Give it once."),
+        (["texts", "out.txt", "task=ner", "task=pos"], "task is given 2 times. Give it once."),
+        (["neighbours", "a", "--in", "a", README, "mix=last", "mix=first"], "mix is given 2 times. Give it once."),
+        (["neighbours", "a", "--in", "a", README, "encoder=tfidf"], "encoder=tfidf: has no frozen vectors."),
+        (["run", "task=ner", "encoder=none", "ledger=/proc/no"], "run: ledger=/proc/no: cannot be made ("),
+        (["texts", "/proc/no/out.txt", "task=ner"], "texts: /proc/no/out.txt: cannot be made ("),
+        (["texts", README, "task=ner"], "README.md: exists already. Give another path, or --overwrite to"),
+        ([*PREDICT, README], "README.md: this file is read too, and would be overwritten."),
+        ([*PREDICT, ROOT / "LICENSE"], "LICENSE: exists already. Give another path, or --overwrite to"),
+        ([*PREDICT, "/proc/no/out"], "predict: /proc/no/out: cannot be made ("),
+        ([*PREDICT, "out", "foo"], "predict: foo: not the option of a column of task=ner. It has: none"),
+        ([*PREDICT, "out", "--vectors", "x"], "--vectors x: the run has no static vectors. Leave it out."),
     ],
 )
 def test_a_mistake_is_one_line(refused, monkeypatch, words, line):
-    monkeypatch.setitem(sys.modules, "elmo_bench.elmo.embed", None)  # an import would fail
-    monkeypatch.setitem(sys.modules, "elmo_bench.runner.predict", None)
+    for module in ("elmo.embed", "runner.trained", "runner.prepare", "runner.data"):
+        monkeypatch.setitem(sys.modules, f"elmo_bench.{module}", None)  # an import would fail
     assert line in refused(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["out.conll"], "out.conll: not a name of a table."),
+        (["out.csv", "data.alike=merge"], "It has: data.text=COLUMN, data.label=COLUMN"),
+    ],
+)
+def test_a_prediction_on_own_data_that_cannot_be_is_refused_without_torch(refused, tmp_path, monkeypatch, words, line):
+    monkeypatch.setitem(sys.modules, "elmo_bench.runner.trained", None)
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    record["spec"]["task"] = "classification"
+    record["hash"] = hash_of(record["spec"])
+    (tmp_path / "seed0.json").write_text(json.dumps(record), encoding="utf-8")
+    said = refused("predict", tmp_path / "seed0.json", README, *words)
+    assert line in said and "alike=COLUMN" not in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status", "--experiment", "table1", "--experiment", "table2"],
+        ["cost", "--out", "a", "encoder=glove", "--out", "b"],
+    ],
+)
+def test_an_option_with_dashes_is_given_once(capsys, words):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"error: {words[1]} is given twice. Give it once.\n")
 
 
 def test_a_comparison_of_a_size_that_no_run_has_names_the_sizes(refused, tmp_path):

@@ -88,6 +88,10 @@ def test_the_command_with_any_encoder_and_layer(neighbours, options, said):
         (["king", "--in", "the king .", "encoder=glove"], "no text to search"),
         (["king", "--in", "the king .", "nothing.txt"], "no file matches"),
         (["king", "--in", "the king .", "text.txt", "--layer", "3"], "--layer 3: encoder=elmo_only has none"),
+        (
+            ["king", "--in", "the king .", "text.txt", "mix=layer", "mix.layer=3"],
+            "mix.layer=3: encoder=elmo_only has none",
+        ),
         (["king", "--in", "the king .", "text.txt", "encoder=glove", "--layer", "0"], "encoder=glove has no layers"),
         (["king", "--in", "the king .", "text.txt", "encoder=none"], "encoder=none: has no frozen vectors"),
         (["king", "--in", "the king .", "text.txt", "encoder=elmo_bert_mini"], "a stack of "),

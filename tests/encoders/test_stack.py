@@ -77,7 +77,7 @@ def test_a_record_names_weights_and_mixes_by_encoder_and_its_head_predicts(weigh
     file = RunPaths.of(tmp_path / "runs", record).record
     (tmp_path / "text.conll").write_text("Anna O\nran O\n\n")
     given = ["predict", str(file), str(tmp_path / "text.conll"), str(tmp_path / "out.conll")]
-    given += ["--vectors", str(VECTORS), "--weights"]
+    given += ["--overwrite", "--vectors", str(VECTORS), "--weights"]
     assert main([*given, f"elmo={GOLDEN},bert_mini={tiny_bert}"]) == 0
     assert len((tmp_path / "out.conll").read_text().split()) == 6
     for own in (f"elmo={GOLDEN}", f"x={GOLDEN}", str(GOLDEN)):  # weights that a record names are not opened

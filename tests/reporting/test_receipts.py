@@ -142,6 +142,8 @@ def test_any_change_makes_it_again(made, runs, tmp_path, change):
 def test_other_options_make_it_again(made, tmp_path):
     for folder in ("claims", "costs2/here"):
         (tmp_path / folder).mkdir(parents=True)
+    for name in ("FINDINGS-open.md", "findings_open.py"):
+        (tmp_path / "claims" / name).touch()
     for flags in (
         [],
         ["--suite", "open"],
@@ -155,7 +157,7 @@ def test_other_options_make_it_again(made, tmp_path):
         assert not made(*flags)
     assert made("--every-eval-ever", "runs.jsonl")
     assert made("--every-eval-ever", "runs.jsonl")  # its files have no receipt
-    (tmp_path / "claims" / "findings_open.py").write_text("", encoding="utf-8")
+    (tmp_path / "claims" / "findings_open.py").write_text("1", encoding="utf-8")
     assert made("--findings", "claims")
     (tmp_path / "costs2" / "here" / "x.json").write_text("{}", encoding="utf-8")
     assert made("--costs", "costs2")

@@ -50,8 +50,14 @@ def run(tmp_path):
 
     def run(*flags):
         out = tmp_path / "results"
-        folders = ["--ledger", str(tmp_path / "runs"), "--out", str(out), "--findings", str(out)]
-        assert report.main([*folders, *flags]) == 0
+        folders = {"--ledger": tmp_path / "runs", "--out": out}
+        if (out / "FINDINGS-open.md").exists():
+            folders["--findings"] = out
+        given = [*flags]
+        for flag, folder in folders.items():
+            if flag not in flags:
+                given += [flag, str(folder)]
+        assert report.main(given) == 0
         return (out / "README.md").read_text(encoding="utf-8")
 
     return run
@@ -245,6 +251,14 @@ def test_code_of_findings_runs_only_from_a_folder_that_was_named(tmp_path, monke
         assert f"If you trust it: --findings {out}\n" in capsys.readouterr().out
     assert report.main(["--ledger", "theirs/runs", "--findings", "theirs/runs-report"]) == 0
     assert "#### Mine" in (tmp_path / "theirs/runs-report/README.md").read_text(encoding="utf-8")
+
+
+def test_a_folder_without_findings_is_refused(tmp_path, refused):
+    add(tmp_path / "runs", "ner", "glove", 0)
+    command = ["report", "--ledger", tmp_path / "runs", "--out", tmp_path / "out", "--findings"]
+    assert "/none: no such folder. Give the folder of FINDINGS-SUITE.md." in refused(*command, tmp_path / "none")
+    assert f"--findings {tmp_path}: no findings of open." in refused(*command, tmp_path)
+    assert not (tmp_path / "out").exists()
 
 
 def test_claims_are_compiled_with_their_asserts(tmp_path, monkeypatch):

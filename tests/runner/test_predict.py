@@ -83,15 +83,15 @@ def test_mistakes_are_one_line(tmp_path, text, capsys, elmo_run, refused):
     (tmp_path / "out").write_text("Anna\n", encoding="utf-8")
     (tmp_path / "blank").write_text("\n \n", encoding="utf-8")
     for (record_file, file, *more), message in cases:
-        assert message in refused("predict", record_file, file, tmp_path / "out", *more)
+        assert message in refused("predict", record_file, file, tmp_path / "out", "--overwrite", *more)
     assert (tmp_path / "out").read_text(encoding="utf-8") == "Anna\n"
     kept = paths.work / "head.safetensors"
     with safe_open(kept, framework="pt") as file:
         save_file({f"once.{name}": file.get_tensor(name) for name in file.keys()}, kept, file.metadata())  # noqa: SIM118
-    assert main(["predict", str(paths.record), str(text), str(tmp_path / "out"), *WITH_BOTH]) == 2
+    assert main(["predict", str(paths.record), str(text), str(tmp_path / "out"), "--overwrite", *WITH_BOTH]) == 2
     assert "does not fit the ner head of this version" in capsys.readouterr().err
     kept.unlink()
-    assert main(["predict", str(paths.record), str(text), str(tmp_path / "out")]) == 2
+    assert main(["predict", str(paths.record), str(text), str(tmp_path / "out"), "--overwrite"]) == 2
     assert "the head of this run is not here (heads are not committed)." in capsys.readouterr().err
 
 
@@ -115,6 +115,9 @@ def test_texts_of_a_split_are_written_and_overwrite_no_data(tmp_path, refused):
     (folder / "train.txt").write_text("Bob B-person\n\n", encoding="utf-8")
     assert main(["texts", str(tmp_path / "out.txt"), "--split", "train", *given]) == 0
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == "Bob\n"
+    assert "out.txt: exists already." in refused("texts", tmp_path / "out.txt", "--split", "dev", *given)
+    assert main(["texts", str(tmp_path / "out.txt"), "--split", "dev", "--overwrite", *given]) == 0
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == "Anna lives\n"
 
 
 @pytest.fixture
@@ -247,7 +250,7 @@ def test_a_head_belongs_to_the_seed_of_its_record_if_it_says_so(stranger, few, t
     file = stranger()
     file.write_text(json.dumps(record), encoding="utf-8")
     capsys.readouterr()
-    assert main(["predict", str(file), str(few), str(tmp_path / "out"), *WITH_BOTH]) == 2
+    assert main(["predict", str(file), str(few), str(tmp_path / "out"), "--overwrite", *WITH_BOTH]) == 2
     assert "head.safetensors: the head of another run or seed than " in capsys.readouterr().err
 
 

@@ -134,7 +134,7 @@ def test_predict_reads_with_the_tuned_encoder(tmp_path, tiny_bert, way):
     about, tensors = _contents(head)
     assert any(name.startswith(PART) for name in tensors)
     _write(head, about, {name: values * (0 if name.startswith(PART) else 1) for name, values in tensors.items()})
-    assert main(["predict", str(paths.record), str(text), str(out), *given]) == 0
+    assert main(["predict", str(paths.record), str(text), str(out), "--overwrite", *given]) == 0
     assert out.read_bytes() != (paths.work / "test.predictions.conll").read_bytes()
 
 

@@ -247,7 +247,7 @@ def test_a_kept_head_predicts_new_text_in_every_form(tmp_path, task, content, ou
             assert [bool(guess) for guess in guesses] == [True, False, True]
         assert "no row has a gold label" in capsys.readouterr().err
         assert [each.texts for each in data.read_file(path)] == [each.texts for each in data.read_file(new)]
-        assert main(["predict", str(paths.record), str(gold), str(path)]) == 0
+        assert main(["predict", str(paths.record), str(gold), str(path), "--overwrite"]) == 0
         assert main(["score", task, str(path), "--json"]) == 0
         capsys.readouterr()
 
@@ -266,7 +266,7 @@ def test_predict_takes_the_names_of_columns(tmp_path, refused):
     assert said in refused("predict", path, empty, tmp_path / "out.conll")
     for option in ("data.tags=body", "body", "data.text="):
         said = "not the option of a column of task=classification. It has: data.text=COLUMN, data.label"
-        assert said in refused("predict", path, new, out, option)
+        assert said in refused("predict", path, new, out, option, "--overwrite")
 
 
 def test_files_of_predictions_are_scored_as_spans_in_the_scheme_of_their_gold(tmp_path):
