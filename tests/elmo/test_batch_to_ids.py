@@ -53,7 +53,7 @@ def test_inputs_that_do_not_fit(inputs, said, requires_grad):
     [
         ((FILES[0], None, 1), {}, "weight_file: missing"),
         ((FILES[0], "nowhere.hdf5", 1), {}, "nowhere.hdf5: no such file"),
-        (("mini", "mini", 1), {}, "mini: no such file"),
+        (("mini", "mini", 1), {}, "mini has options of its own. Leave them out"),
         ((None, "tiny", 1), {}, "or one of: mini, small"),
         ((*FILES, 0), {}, "num_output_representations=0: too few"),
         ((*FILES, 1), {"scalar_mix_parameters": [1.0, 2.0]}, "=[1.0, 2.0]: wrong length. Give 3 numbers"),
