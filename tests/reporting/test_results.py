@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from tests.reporting.ledgers import add, fill, full
 from tests.runs import ROOT, forget_configs
 
 RESULTS = ROOT / "results"
+PAGES_ON_DROPOUT = ("docs/limits.md", "tasks/snli/README.md", "docs/choices.md")
 ENCODERS = ["glove", "elmo_word", "elmo_alone", "elmo"]
 
 
@@ -169,6 +171,21 @@ def test_budgets_and_choices_of_the_protocol_are_those_of_conf_and_of_the_record
     shown = re.findall(r"^\| \w+ \| \w+ \| (?:lora|full) \| .*$", text, re.MULTILINE)
     assert shown == [choice.line for choice in chosen]
     assert not any(choice.problem for choice in chosen)  # conf/experiment/tuned.yaml
+
+
+def test_pages_say_what_the_dropout_of_the_paper_does_on_inference(committed):
+    _, board = committed
+    _, test = choices.scores(board.runs[board.runs.suite == "open"])
+    [label] = [label for label in test["snli", "elmo"] if "dropout" in label]
+    means = {}
+    for encoder, name in product(("glove", "elmo"), ("", label)):
+        by_seed = test["snli", encoder][name]
+        means[encoder, name] = np.mean([by_seed[seed] for seed in (0, 1, 2)])
+    changed, usual = (means["elmo", name] - means["glove", name] for name in (label, ""))
+    limits, card, log = ((ROOT / page).read_text(encoding="utf-8") for page in PAGES_ON_DROPOUT)
+    assert f"{changed:.1f} points ahead of it on test, in place of {usual:.1f} " in limits
+    assert f"{means['glove', label]:.1f} % on test, `elmo` {means['elmo', label]:.1f} %" in card
+    assert f"its gain there is {changed:.1f} points on test" in log
 
 
 def test_one_family_of_all_of_table_1_would_show_three_differences_less_as_the_docs_say(committed):
