@@ -82,10 +82,10 @@ def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     assert part.gain - other.gain > 1.96 * wider
     assert (of_words.gain > 0.5 * whole.gain[["squad", "coref"]]).all()
     assert (rest.verdict[FOUR] == "ahead").all()
-    assert rest.verdict["sst5"] == "ahead"
-    layers = _gains(tables, "elmo_alone", "elmo_word")
-    assert layers.verdict["snli"] == "ahead"
-    assert (whole.verdict[["sst5", "snli"]] == "tie").all()
+    context = _gains(tables, "elmo", "elmo_alone").loc["ner"]
+    assert context.verdict == "ahead"
+    # So near 0.05 that larger clusters make it a tie (benchmarks/clusters.py).
+    assert context.p_holm > 0.03
     return {
         "squad": points(whole.loc["squad"]),
         "words_squad": points(words.loc["squad"]),
