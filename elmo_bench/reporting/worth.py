@@ -9,7 +9,7 @@ from elmo_bench.reporting.charts import chart
 from elmo_bench.reporting.costs import SPEED, cost_formats
 from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.formats import interval, joined, number, signed, words
-from elmo_bench.reporting.layouts.encoders import over_baseline
+from elmo_bench.reporting.layouts.encoders import CONTROLS, over_baseline
 from elmo_bench.reporting.names import BASELINE, SEEN, task_title
 from elmo_bench.reporting.published import processor
 from elmo_bench.reporting.significance import mean_interval
@@ -30,7 +30,8 @@ def worth(
     """A table, the baseline first, and a figure; nothing without costs of two encoders
     that share a task.
 
-    An encoder that is not converged on a task is in neither.
+    An encoder that is not converged on a task is in neither, nor is a control: nobody
+    chooses between it and another.
     """
     if encoders.empty or BASELINE not in set(encoders[encoders.cost.notna()].name):
         return [], []
@@ -38,6 +39,7 @@ def worth(
     gains = gains[gains.gain.notna()]
     converged = gains.groupby("name").both_converged.all()
     costly = encoders[encoders.cost.notna() & encoders.name.map(converged).eq(True)]
+    costly = costly[~costly.name.isin(CONTROLS)]
     gains = gains[gains.name.isin(costly.name)]
     shared = _shared_groups(systems, gains, len(costly))
     if not shared:

@@ -2,6 +2,7 @@ import pytest
 
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, read_all
+from elmo_bench.ledger.costs import read_costs
 from elmo_bench.ledger.store import rewrite_record
 from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.frame import runs
@@ -16,7 +17,8 @@ def committed():
     """(ledger with what was wrong in it, board) of the committed records, for tests that only read them."""
     folder = ROOT / "results" / "runs"
     ledger = read_all(folder, metrics=metric_of)
-    return ledger, leaderboard(runs(folder, ledger.records), command="")
+    costs, _ = read_costs(ROOT / "results" / "costs")
+    return ledger, leaderboard(runs(folder, ledger.records), command="", costs=costs)
 
 
 def correct(ledger):

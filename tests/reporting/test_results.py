@@ -15,6 +15,7 @@ from benchmarks import choices
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, digest_of, read_all, read_outcomes, write_record
+from elmo_bench.ledger.costs import encoder_part
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.findings import read_findings
 from elmo_bench.reporting.names import task_title
@@ -23,9 +24,9 @@ from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_
 from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.experiments import Experiment, experiments
 from elmo_bench.spec.task_files import suite_tasks, task_yaml
-from tests.ledger.records import OUTCOMES, changed, hash_of, put
+from tests.ledger.records import OUTCOMES, changed, hash_of, make_cost, put
 from tests.reporting.frames import board_of
-from tests.reporting.ledgers import add, fill, full
+from tests.reporting.ledgers import add, fill, full, spec_of
 from tests.runs import ROOT, forget_configs
 
 RESULTS = ROOT / "results"
@@ -246,7 +247,7 @@ def test_the_committed_findings_are_short_and_have_no_number_but_of_the_ledger()
     text = re.sub(r"{\w+}", "#", re.sub(r"{\w+_interval}", "# #", text))
     assert {*re.findall(r"experiment=(\w+)", text)} <= {*experiments()}
     findings = [part.split("\n\n")[1:] for part in text.split("\n## ")[1:]]
-    assert len(findings) == 6
+    assert len(findings) == 7
     for claim, body, caveat in findings:
         assert re.fullmatch(r"\*\*[^*]+\.\*\*", claim) and caveat.startswith("Caveat: ")
         sentences = re.split(r"[.!?]\s+", body.strip())
@@ -254,7 +255,7 @@ def test_the_committed_findings_are_short_and_have_no_number_but_of_the_ledger()
         assert not re.search(r"\d", claim + body + caveat)
     assert len(" ".join(map(" ".join, findings)).split()) <= 500
     page = (RESULTS / "README.md").read_text(encoding="utf-8")
-    assert page.count("#### ") == 6 and all(f"#### {name}\n" in page for name in re.findall(r"\n## (.*)", text))
+    assert page.count("#### ") == 7 and all(f"#### {name}\n" in page for name in re.findall(r"\n## (.*)", text))
 
 
 @pytest.mark.slow
@@ -280,7 +281,12 @@ def test_every_committed_finding_holds(committed):
     _, board = committed
     findings = read_findings(RESULTS, "open", board.tables)
     assert (findings.untrue, findings.waiting) == ([], {})
-    assert len(findings.shown) == 6
+    assert len(findings.shown) == 7
+
+
+def _cost_of(encoder):
+    spec = spec_of("ner", encoder)
+    return make_cost(encoder, settings=encoder_part(spec.settings), contents=spec.contents)
 
 
 @pytest.mark.slow
@@ -291,11 +297,13 @@ def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path):
         if variant.options or variant.encoder == "minilm":
             for seed in range(2):
                 add(tmp_path / "runs", "ner", variant.encoder, seed, settings=variant.options)
+    fill(tmp_path / "runs", " ".join(suite_tasks()), "minilm", seeds=2)
     for record in read_all(tmp_path / "runs", ("open", "ner")).records:  # every other entity lacks a vector
         outcomes = read_outcomes(run := RunPaths.of(tmp_path / "runs", record))
         outcomes |= {"novector": np.arange(len(outcomes["correct"])) % 2, "dev.novector": outcomes["dev.correct"] < 0}
         write_record(run, changed(record, {"outcomes": digest_of(outcomes)}), outcomes)
-    tables = board_of(tmp_path / "runs").tables
+    costs = [_cost_of(encoder) for encoder in ("glove", "elmo", "minilm")]
+    tables = board_of(tmp_path / "runs", costs).tables
     assert not read_findings(RESULTS, "open", tables).waiting
     (tmp_path / "FINDINGS-open.md").write_bytes((RESULTS / "FINDINGS-open.md").read_bytes())
     claims = ast.parse((RESULTS / "findings_open.py").read_text(encoding="utf-8"))
@@ -304,7 +312,7 @@ def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path):
             node.body = [statement for statement in node.body if not isinstance(statement, ast.Assert)]
     (tmp_path / "findings_open.py").write_text(ast.unparse(claims), encoding="utf-8")
     shown = read_findings(tmp_path, "open", tables).shown
-    assert len(shown) == 6 and not any("{" in finding.text for finding in shown)
+    assert len(shown) == 7 and not any("{" in finding.text for finding in shown)
 
 
 def test_a_score_that_its_outcomes_do_not_give_is_a_warning(tmp_path):
