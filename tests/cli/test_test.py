@@ -104,7 +104,7 @@ MORE = [  # of the same kinds
     ("length.yaml", "kind:", "type:", "encoder.contextual: its yaml has no kind. Give the name of a file in"),
     ("mytask.yaml", "epochs: 10", "epochs: -1", "task.training.epochs=-1: give a whole number from 1"),
     ("mytask.yaml", "name: adam", "name: adman", "task.training.optimizer.name=adman: unknown name"),
-    ("mytask.yaml", "name: linear", "name: liner", "task.training.schedule.name=liner: unknown name"),
+    ("mytask.yaml", "name: linear", "name: liner", "task.training.schedule.name=liner: give one of: cosine"),
     ("metric", '100 * sums["correct"]', '100 * float(sums["correct"])', "TypeError: only"),
 ]  # fmt: skip
 

@@ -111,7 +111,7 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
 def test_two_sweeps_of_which_one_is_killed_ten_times_share_a_ledger(tmp_path, environment):
     """SIGKILL at some moment of a run or of starting: each of twelve runs is made once, and nothing else is left."""
     rng, runs = random.Random(1), 12
-    given = options("encoder=none,glove", "seed=0,1,2", "task.training.optimizer.lr=0.001,0.002", "launcher.jobs=2")[1:]
+    given = options("encoder=none,glove", "seed=0,1,2", "task.training.optimizer.lr=0.001,0.002", "launcher.jobs=2")
     processes = [start(tmp_path, environment, *given) for _ in range(2)]
     for wanted in sorted(rng.choices(range(runs - 4), k=10)):
         number, deadline = rng.randrange(2), time.monotonic() + 300
