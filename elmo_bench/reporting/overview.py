@@ -16,16 +16,18 @@ from elmo_bench.reporting.cards import about, card, licence, trained_on
 from elmo_bench.reporting.costs import SPEED, cost_columns, costs_of, rate
 from elmo_bench.reporting.formats import (
     JUDGED,
+    joined,
     judged,
     number,
     with_judgements,
     words,
 )
 from elmo_bench.reporting.layouts.encoders import leading, over_baseline
-from elmo_bench.reporting.names import in_sentence, task_report, task_title
+from elmo_bench.reporting.names import SEEN, in_sentence, task_report, task_title
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.tables import (
+    SEEN_PART,
     Format,
     Line,
     Table,
@@ -147,13 +149,15 @@ def overview(
         .merge(scores[["name", *scored]], on="name", how="left")
         .astype(object)
     )
-    formats = [
-        words("encoder", "name"),
-        Format("mean rank", _rank, {"mean": "mean", "low": "low", "high": "high"}),
-    ]
+    ranked = _ranked_groups(systems, groups, encoders)
+    has_seen = systems.basis.isin(ranked.basis) & systems.seen.ne("")
+    is_marked = frame["mean"].notna() & frame.name.isin(systems[has_seen].name)
+    frame["rank_seen"] = is_marked.map({True: SEEN, False: ""})
+    rank_parts = {"mean": "mean", "low": "low", "high": "high", SEEN_PART: "rank_seen"}
+    formats = [words("encoder", "name"), Format("mean rank", _rank, rank_parts)]
     formats.extend(_judged_or_chance(heading) for heading in groups.heading)
     formats.append(rate(SPEED))
-    notes = _ranking_note(systems, groups, encoders)
+    notes = _ranking_note(ranked, encoders)
     title = f"Encoders by tasks, suite {suite}: test scores"
     table = make_table(f"{suite}-encoders", title, frame, formats, notes=notes)
     guessed = groups[groups.chance.notna()]
@@ -212,7 +216,8 @@ def chance_of(system: Any) -> tuple[float | None, str]:
 def _rank(line: Line) -> str:
     if present(line.get("mean")) is None:
         return ""
-    return f"{line['mean']:.2f} ({line['low']:.2f} to {line['high']:.2f})"
+    interval = f"({line['low']:.2f} to {line['high']:.2f})"
+    return joined(f"{line['mean']:.2f}", line["rank_seen"], interval)
 
 
 def _judged_or_chance(heading: str) -> Format:
@@ -229,20 +234,30 @@ def _judged_or_chance(heading: str) -> Format:
     )
 
 
-def _ranking_note(
+def _ranked_groups(
     systems: pd.DataFrame, groups: pd.DataFrame, encoders: pd.DataFrame
-) -> list[str]:
-    """On which tasks the ranks are, and which encoders have none."""
-    has_rank = encoders["mean"].notna()
-    ranked = set(encoders[has_rank].name)
+) -> pd.DataFrame:
+    """The groups that the ranks are means over; none if no encoder has a rank."""
+    ranked = set(encoders[encoders["mean"].notna()].name)
     if not ranked:
-        return []
+        return groups.iloc[:0]
     converged = systems[systems["mark"] == ""]
-    titles = []
-    for group in rows_of(groups):
-        if ranked <= set(converged[converged.basis == group.basis].name):
-            titles.append(group.task_title)
-    note = RANKED.format(", ".join(dict.fromkeys(titles)))
+    has_all = [
+        ranked <= set(converged[converged.basis == basis].name)
+        for basis in groups.basis
+    ]
+    return groups[has_all]
+
+
+def _ranking_note(ranked: pd.DataFrame, encoders: pd.DataFrame) -> list[str]:
+    """On which tasks the ranks are, and which encoders have none.
+
+    ranked: of `_ranked_groups`.
+    """
+    if ranked.empty:
+        return []
+    has_rank = encoders["mean"].notna()
+    note = RANKED.format(", ".join(dict.fromkeys(ranked.task_title)))
     if not has_rank.all():
         note += UNRANKED.format(", ".join(encoders[~has_rank].name))
     return [note]

@@ -39,6 +39,7 @@ def test_tables_the_picture_and_the_entry_of_the_encoder_say_so(ledger):
     lines = {line["encoder"]: line for line in texts(overview)}
     assert lines["minilm"]["Inference (snli)"].endswith("‡") and "‡" not in "".join(lines["elmo"].values())
     assert "‡" not in lines["minilm"]["Named entities (ner)"]
+    assert lines["minilm"]["mean rank"].split()[1] == "‡"  # the rank counts inference, too
     seen = dict(zip(suite.encoders.name, suite.encoders.trained_on, strict=True))
     assert seen["minilm"].startswith("inference (277,230 tuples of SNLI and MultiNLI), question answering (")
     assert seen["elmo"] == ""
@@ -57,6 +58,7 @@ def test_a_page_has_the_mark_its_meaning_and_the_data(ledger, tmp_path):
     }
     [minilm] = [line for line in tables["open-encoders"] if line["encoder"] == "minilm"]
     assert (minilm["Inference (snli) seen"], "Named entities (ner) seen" in minilm) == ("‡", False)
+    assert {line["encoder"]: line["mean rank seen"] for line in tables["open-encoders"]}["minilm"] == "‡"
     assert {line["minilm − glove seen"] for line in tables["open-others"]} == {"", "‡"}
     assert {line["verdict seen"] for line in tables["open-snli-runs"] if line["run"] == "minilm"} == {"‡"}
     assert not any(name.endswith("seen") for line in tables["open-ner-runs"] for name in line)
