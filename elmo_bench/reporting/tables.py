@@ -7,12 +7,10 @@ A layout is a function of an experiment's systems and comparisons, in a module o
     @table("variants", select=select, pairs=pairs, split="dev")
     def variants(systems, comparisons, experiment) -> list[Table]: ...
 
-The decorator is the only list of layouts: `layout: variants` in the yaml of an
-experiment names it.
+`layout: variants` in the yaml of an experiment names the module and its layout.
 """
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +20,6 @@ from typing import Any
 
 import pandas as pd
 
-from elmo_bench.base.errors import UserError
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
@@ -292,17 +289,6 @@ def table(
 
 
 def layout_of(experiment: Experiment) -> Layout:
-    """The layout that an experiment names. Raises UserError, with the names of all, if
-    there is none.
-    """
-    from elmo_bench.reporting import layouts
-
-    for module in pkgutil.iter_modules(layouts.__path__):
-        importlib.import_module(f"{layouts.__name__}.{module.name}")
-    if experiment.layout not in _LAYOUTS:
-        names = ", ".join(sorted(_LAYOUTS))
-        raise UserError(
-            f"experiment {experiment.name}: layout {experiment.layout} is unknown. "
-            f"Choose one of: {names}."
-        )
+    """The layout that an experiment names, one of `LAYOUTS`."""
+    importlib.import_module(f"elmo_bench.reporting.layouts.{experiment.layout}")
     return _LAYOUTS[experiment.layout]

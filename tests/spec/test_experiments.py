@@ -81,6 +81,10 @@ def test_table1(task):
         ("{about: x, sweep: {task: ner}, variants: {a: {place: both}}}", "variants: place is not in the sweep"),
         ("{about: x, sweep: [{task: ner}, snli]}", "sweep: not a mapping from options to values, or a list of them"),
         ("{about: x, sweep: {task: ner}, caption: [a, b]}", "caption: ['a', 'b'] is not a text"),
+        (
+            "{about: x, sweep: {task: ner}, layout: tabel}",
+            "layout: tabel is unknown. Choose one of: encoders, ",
+        ),
         ("{about: x, sweep: {task: ner}, variants: [a]}", "variants: give a mapping"),
         ("{about: x, sweep: {task: ner}, variants: {a: last}}", "variants.a: give a mapping of options"),
         ("{about: x, sweep: {task: ner}, paper: {ner: {figures: {}}}}", "paper.ner: give a mapping with scored and"),
