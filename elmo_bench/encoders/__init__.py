@@ -10,6 +10,7 @@ on it, its encoder also has `identity`.
 - `embedder.py`: word vectors as modules, and everything that a head sees, concatenated.
 - `tuning.py`: an encoder that a run trains further, with `hf_lora.py`.
 - `cache.py`: the layers of frozen encoders, kept in memory or on disk.
+- `kinds.py`: what is known of a kind without loading it.
 - `checks.py`: tries an encoder when it is loaded.
 """
 

@@ -12,14 +12,12 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from elmo_bench.base.progress import console
+from elmo_bench.encoders.kinds import kind_of
 from elmo_bench.spec.budget import epochs_of, steps_of
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR, task_yaml
 from elmo_bench.spec.tuning import tokens_read
 
-# Tokens a second that an encoder reads: results/costs. An `hf` model has MiniLM's
-# rate; a larger model is slower.
-RATES = {"elmo": 3000, "hf": 1700, "cove": 3000}
 SCORING = 1 / 3  # of a training step: no gradients
 START = 5.0  # seconds to read vectors, data and weights
 
@@ -110,5 +108,5 @@ def seconds_of(spec: RunSpec, amounts: Amounts) -> float | None:
             passes=read,
             epochs=epochs,
         )
-        encoding += tokens / RATES.get(str(options["kind"]), RATES["hf"])
+        encoding += tokens / kind_of(options).rate
     return START + (training + scoring) / 1000 + encoding

@@ -1,7 +1,7 @@
 """A trained head in a folder of its own, which moves to another machine."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,11 @@ from elmo_bench.base.files import atomic_write
 from elmo_bench.base.markdown import literal
 from elmo_bench.base.refusals import make_folder
 from elmo_bench.encoders import hf_files
+from elmo_bench.encoders.kinds import kind_of
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record, RunPaths, read_record, score_of
 from elmo_bench.runner.head_files import AGAIN
-from elmo_bench.runner.named_parts import WEIGHTS, flags_to_give, parts_to_give
+from elmo_bench.runner.named_parts import flags_to_give, parts_to_give
 from elmo_bench.runner.trained import check_predicts, head_of
 from elmo_bench.spec.names import task_class, tasks
 from elmo_bench.spec.run_spec import RunSpec
@@ -129,9 +130,8 @@ def _clone(spec: RunSpec) -> str:
 
 def _extras(options: Mapping[str, Any]) -> list[str]:
     """The extra of elmo-bench that an encoder needs, if any."""
-    if options.get("kind") != "hf":
-        return []
-    return ["adapters" if options.get("tune") == "lora" else "hf"]
+    extra = "adapters" if options.get("tune") == "lora" else kind_of(options).extra
+    return [extra] if extra else []
 
 
 def _use(record: Record, name: str) -> str:
@@ -171,25 +171,26 @@ def _encoders(spec: RunSpec) -> Iterator[str]:
     for part, options in spec.encoders().items():
         checksum = contents.get(part) if isinstance(contents, dict) else contents
         kind = str(options.get("kind"))
-        name = options.get("weights")
         title = f"the encoder {part or spec.encoder} (kind {kind})"
-        yield _line(title, name, checksum, _whence(kind, name, _extras(options)))
+        yield _line(title, options.get("weights"), checksum, _whence(options))
         inputs = options.get("inputs")
         if inputs is not None:
             whence = HERE if inputs in KNOWN else BRING
             yield f"- the vectors that {kind} reads: {inputs}; {whence}"
 
 
-def _whence(kind: str, name: Any, extras: Sequence[str]) -> str:
+def _whence(options: Mapping[str, Any]) -> str:
     """Where the weights and the code of an encoder come from."""
+    kind = str(options.get("kind"))
+    name = options.get("weights")
     needed = []
     if kind == "hf" and name in list(hf_files.PUBLISHED):
         needed.append(f"run {hf_files.commands_for(str(name))}")
-    elif name in WEIGHTS.get(kind, ()):
+    elif name in kind_of(options).names:
         needed.append(HERE)
     elif name is not None:
         needed.append(BRING)
-    for extra in extras:
+    for extra in _extras(options):
         needed.append(f"needs the extra {extra} of elmo-bench")
     if kind not in {path.stem for path in _INSTALLED.glob("encoders/*.py")}:
         needed.append(f"bring {YOURS}")

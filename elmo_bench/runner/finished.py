@@ -17,7 +17,7 @@ from elmo_bench.base.downloads import SETTLED, Content, local_files_only
 from elmo_bench.base.errors import UserError, name_text
 from elmo_bench.base.json import canonical
 from elmo_bench.base.sources import MissingData
-from elmo_bench.encoders.inputs import Inputs, inputs_of
+from elmo_bench.encoders.kinds import Inputs, inputs_of
 from elmo_bench.encoders.static import path_of
 from elmo_bench.ledger import Copies, RunPaths, read_all, settings_key
 from elmo_bench.spec.names import task_class

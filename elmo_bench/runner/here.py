@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import gpus
+from elmo_bench.encoders.kinds import kind_of
 from elmo_bench.spec.run_setup import Setup
 
 
@@ -12,8 +13,10 @@ def check_here(setup: Setup) -> None:
     torch."""
     if setup.device == "cuda" and not gpus():
         raise UserError("trainer=gpu: no NVIDIA GPU here. Use trainer=cpu.")
-    if any(options.get("kind") == "hf" for options in setup.encoders.values()):
-        _check_package("encoder=hf", "transformers")
+    for options in setup.encoders.values():
+        kind = kind_of(options)
+        if kind.package:
+            _check_package(f"encoder={kind.extra}", kind.package)
     if "tensorboard" in str(setup.logger.get("name")):
         _check_package("logger=tensorboard", "tensorboard")
 

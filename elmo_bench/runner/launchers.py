@@ -26,6 +26,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.machine import gpus
 from elmo_bench.base.memory import available_memory, resident_memory
+from elmo_bench.encoders.kinds import kind_of
 from elmo_bench.runner.jobs import POLL, Ended, Job, ended, imports
 from elmo_bench.runner.plan import PlannedRun
 from elmo_bench.runner.schedulers import ray_tasks, slurm
@@ -151,7 +152,7 @@ def _imported(jobs: Sequence[Job]) -> list[str]:
     if any(_cuts_by_treebank(job.run) for job in jobs):
         modules.append(NLTK)
     encoders = [each for job in jobs for each in job.run.setup.encoders.values()]
-    if any(options.get("kind") == "hf" for options in encoders):
+    if "transformers" in {kind_of(options).package for options in encoders}:
         modules.append(TRANSFORMERS)
     return modules
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
-from elmo_bench.elmo import pretrained
-from elmo_bench.encoders import hf_files
+from elmo_bench.encoders.kinds import kind_of
 from elmo_bench.encoders.static import KNOWN
 from elmo_bench.ledger import Record
 from elmo_bench.spec.conf_files import choices
@@ -21,12 +20,6 @@ from elmo_bench.spec.settings import FILES, OWN_COLUMNS, name_of
 from elmo_bench.spec.task_files import task_yaml
 
 _WORD = re.compile(r"(\w[\w.-]*)?")
-# That each kind of encoder knows by name.
-WEIGHTS = {
-    "elmo": pretrained.NAMES,
-    "random": pretrained.NAMES,
-    "hf": hf_files.NAMES,
-}
 
 
 def check_names(spec: RunSpec, setup: Setup) -> None:
@@ -35,7 +28,7 @@ def check_names(spec: RunSpec, setup: Setup) -> None:
     `predict` takes from no record."""
     _note_options(spec)
     for options in setup.encoders.values():
-        names = WEIGHTS.get(str(options.get("kind")), ())
+        names = kind_of(options).names
         weights = options.get("weights")
         _check_name("weights", weights, names)
         is_taken = weights in names and Path(str(weights)).is_dir()
@@ -82,14 +75,13 @@ def encoders_of(
     encoders = {}
     for part, options in parts.items():
         named = options.get("weights")
-        kind = str(options["kind"])
+        published = kind_of(options).names
         encoder = _options_of_load(options)
         check_plain("encoder", encoder)
-        encoder["kind"] = kind
+        encoder["kind"] = str(options["kind"])
         # An encoder of the user's may be without weights.
         chosen = weights_of.get(part)
-        if kind in WEIGHTS or chosen is not None or named is not None:
-            published = WEIGHTS.get(kind, ())
+        if published or chosen is not None or named is not None:
             encoder["weights"] = _known(named, published, chosen, "weights")
         inputs = options.get("inputs")
         if inputs is not None:
@@ -106,10 +98,10 @@ def parts_to_give(spec: RunSpec) -> dict[str, str]:
     """
     weights = []
     for part, options in spec.encoders().items():
-        kind = str(options.get("kind"))
+        published = kind_of(options).names
         name = options.get("weights")
-        is_needed = kind in WEIGHTS or name is not None
-        if is_needed and name not in WEIGHTS.get(kind, ()):
+        is_needed = published or name is not None
+        if is_needed and name not in published:
             weights.append(f"{part}=PATH" if part else "PATH")
     given = {}
     if weights:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from elmo_bench.base.progress import Clock
-from elmo_bench.encoders.inputs import inputs_of
+from elmo_bench.encoders.kinds import inputs_of
 from elmo_bench.encoders.static import path_of
 from elmo_bench.runner.heads import build_indexer, build_stores
 from elmo_bench.runner.prepare import Prepared

@@ -20,7 +20,6 @@ from elmo_bench.base.reading import reading
 from elmo_bench.base.sources import as_list
 from elmo_bench.spec.conf_files import CONF, choices, config_file, experiment_yaml
 from elmo_bench.spec.describe import rate_factor
-from elmo_bench.spec.experiment_checks import check
 from elmo_bench.spec.options import is_of_encoder_or_head, spelled
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import RATE, VECTORS
@@ -29,6 +28,7 @@ from elmo_bench.spec.variants import (
     PaperFigures,
     Variant,
     mapping_at,
+    read_layout,
     read_mapping,
     read_paper,
     read_references,
@@ -58,7 +58,7 @@ class Experiment:
     caption: str = ""
     # Position of its section on the page. Without one it follows the others, by name.
     order: float = float("inf")
-    # A table a task, or another of `experiment_checks.LAYOUTS`.
+    # A table a task, or another of `variants.LAYOUTS`.
     layout: str = "variants"
     # Rows of the table, in order: key, then options, `encoder` if fixed, and `name`.
     variants: tuple[Variant, ...] = ()
@@ -94,7 +94,7 @@ class Experiment:
         advice = "See elmo_bench/spec/experiments.py for the keys."
         with reading(path, "an experiment", advice):
             experiment = _parsed(name, content)
-            check(experiment)
+            _check(experiment)
             return experiment
 
     def values(self, option: str) -> list[Any]:
@@ -267,9 +267,82 @@ def _parsed(name: str, content: dict[str, Any]) -> Experiment:
         "name": name,
         "row": content.get("name", "{}"),
         "without": without,
+        "layout": read_layout(content.get("layout", "variants")),
         "variants": read_variants(content),
         "paper": read_paper(content),
         "reference": read_references(content.get("reference")),
         "families": families,
     }
     return Experiment(**fields)
+
+
+def _check(experiment: Experiment) -> None:
+    """Raises ValueError for keys of another kind, or that contradict each other."""
+    for key in ("about", "caption", "row", "heading", "over", "axis"):
+        value = getattr(experiment, key)
+        if not isinstance(value, str):
+            raise ValueError(f"{key}: {value!s:.60} is not a text")
+    order = experiment.order
+    least = experiment.least
+    if not isinstance(order, int | float) or not isinstance(least, int):
+        raise ValueError(
+            f"order: {order!s:.60} or least: {least!s:.60} is not a number"
+        )
+    _check_axis(experiment)
+    _check_references(experiment)
+    _check_options(experiment)
+
+
+def _check_axis(experiment: Experiment) -> None:
+    axis = experiment.axis
+    if axis and (experiment.variants or axis not in experiment.swept):
+        raise ValueError(f"axis: {axis} is not in the sweep, or there are variants too")
+    for value in experiment.values(axis):
+        if not isinstance(value, int | float | None):
+            raise ValueError(
+                f"axis: {value!r:.60} is not a number. Name its values as variants"
+            )
+
+
+def _check_references(experiment: Experiment) -> None:
+    """Raise ValueError unless the references and the paper's figures name variants."""
+    keys = {variant.key for variant in experiment.variants}
+    if not keys:
+        keys = set(map(str, experiment.values(experiment.axis)))
+    names: set[str] = set()
+    if isinstance(experiment.reference, dict):
+        for variant, references in experiment.reference.items():
+            if len(references) > 1 and experiment.layout != "encoders":
+                raise ValueError(
+                    "reference: several for one variant, "
+                    "which only the layout encoders takes"
+                )
+            names |= {variant, *references}
+    elif experiment.reference:
+        names.add(experiment.reference)
+    for tests in experiment.families.values():
+        for variant, references in tests.items():
+            untested = set(references) - set(experiment.references(variant))
+            if untested:
+                raise ValueError(
+                    f"families: {variant} and {untested.pop()} are not in `reference`"
+                )
+    for paper in experiment.paper.values():
+        names |= paper.figures.keys()
+    unknown = ", ".join(sorted(names - keys))
+    if unknown:
+        variants = ", ".join(sorted(keys))
+        raise ValueError(f"{unknown}: not among the variants, which are {variants}")
+
+
+def _check_options(experiment: Experiment) -> None:
+    """The variants set options of the sweep."""
+    allowed = experiment.swept | {"mix"}
+    if "suite.vectors" in experiment.swept:
+        allowed.add(VECTORS)
+    options: set[str] = set()
+    for variant in experiment.variants:
+        options |= variant.options.keys()
+    unknown = ", ".join(sorted(options - allowed))
+    if unknown:
+        raise ValueError(f"variants: {unknown} is not in the sweep")

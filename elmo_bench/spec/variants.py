@@ -1,10 +1,13 @@
-"""Rows of an experiment's table, and the paper's figures for them."""
+"""Rows of an experiment's table, its layout, and the paper's figures for its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from elmo_bench.base.sources import as_list
+
+# The modules of elmo_bench/reporting/layouts, one for each layout.
+LAYOUTS = ("encoders", "fractions", "speed", "tuned", "variants", "weights")
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,14 @@ def _figures(
 ) -> PaperFigures:
     printed = {str(key): Printed(*as_list(value)) for key, value in figures.items()}
     return PaperFigures(scored, printed, gain)
+
+
+def read_layout(value: Any) -> str:
+    """Raises ValueError unless the layout of a yaml is one of `LAYOUTS`."""
+    if value not in LAYOUTS:
+        names = ", ".join(LAYOUTS)
+        raise ValueError(f"layout: {value!s:.60} is unknown. Choose one of: {names}")
+    return str(value)
 
 
 def read_references(value: Any) -> str | dict[str, tuple[str, ...]] | None:

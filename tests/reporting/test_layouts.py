@@ -13,8 +13,8 @@ from elmo_bench.reporting.frame import runs, systems
 from elmo_bench.reporting.layouts.fractions import needed
 from elmo_bench.reporting.layouts.weights import learned, mixes_of
 from elmo_bench.reporting.tables import layout_of
-from elmo_bench.spec.experiment_checks import LAYOUTS
 from elmo_bench.spec.experiments import Experiment
+from elmo_bench.spec.variants import LAYOUTS
 from tests.reporting.frames import (
     board_of,
     experiment_in,

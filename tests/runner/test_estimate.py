@@ -6,8 +6,9 @@ import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.cli.status import time_left
+from elmo_bench.encoders.kinds import KINDS, kind_of
 from elmo_bench.ledger import RunPaths, read_all, write_record
-from elmo_bench.runner.estimate import RATES, Amounts, seconds_of
+from elmo_bench.runner.estimate import Amounts, seconds_of
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import LedgerState, RunState
 from elmo_bench.spec.run_spec import described
@@ -58,7 +59,7 @@ def test_reading_with_a_tuned_encoder_is_within_a_factor_of_two_too(encoder, min
         for way in ("none", "full")
     )
     assert tokens_read(frozen, **texts, passes=32, epochs=32) == sum(texts.values())
-    estimate = tokens_read(tuned, **texts, passes=32, epochs=32) / RATES[tuned["kind"]] / 60
+    estimate = tokens_read(tuned, **texts, passes=32, epochs=32) / kind_of(tuned).rate / 60
     assert minutes / 2 < estimate < 2 * minutes
 
 
@@ -69,7 +70,7 @@ def test_a_run_that_tunes_its_encoder_reads_few_texts_often():
         seconds_of(described("task=classification", FILE, "encoder=elmo", f"encoder.contextual.tune={way}")[0], few)
         for way in ("none", "full")
     )
-    assert tuned - frozen > 3 * 200 * few.train_tokens / RATES["elmo"]
+    assert tuned - frozen > 3 * 200 * few.train_tokens / KINDS["elmo"].rate
 
 
 def test_a_part_of_the_data_quick_runs_and_linear_heads_take_less():
