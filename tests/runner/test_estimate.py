@@ -73,6 +73,15 @@ def test_a_run_that_tunes_its_encoder_reads_few_texts_often():
     assert tuned - frozen > 3 * 200 * few.train_tokens / KINDS["elmo"].rate
 
 
+def test_an_untrained_elmo_reads_as_fast_as_a_trained_one_and_stored_layers_take_no_reading():
+    def seconds(*options):
+        return seconds_of(described("task=classification", FILE, *options)[0], BIG)
+
+    elmo = seconds("encoder=elmo")
+    assert seconds("encoder=random") == elmo
+    assert elmo - seconds("encoder=precomputed", "encoder.name=a.h5") > BIG.train_tokens / KINDS["elmo"].rate
+
+
 def test_a_part_of_the_data_quick_runs_and_linear_heads_take_less():
     def seconds(*options):
         spec, _ = described("task=classification", FILE, "encoder=glove", *options)
