@@ -27,8 +27,9 @@ ON_GPU = "load: seconds of wall time. peak: of the GPU's memory."
 def worth(
     systems: pd.DataFrame, comparisons: pd.DataFrame, encoders: pd.DataFrame
 ) -> tuple[list[Table], list[Drawing]]:
-    """A table, the baseline first, and a figure; nothing without costs of two encoders
-    that share a task.
+    """A table, the baseline first, and a figure, of the encoders that have most tasks;
+    then, if others have fewer, a table and a figure of all on the tasks that they
+    share. Nothing without costs of two encoders that share a task.
 
     An encoder that is not converged on a task is in neither, nor is a control: nobody
     chooses between it and another.
@@ -40,34 +41,58 @@ def worth(
     converged = gains.groupby("name").both_converged.all()
     costly = encoders[encoders.cost.notna() & encoders.name.map(converged).eq(True)]
     costly = costly[~costly.name.isin(CONTROLS)]
-    gains = gains[gains.name.isin(costly.name)]
-    shared = _shared_groups(systems, gains, len(costly))
-    if not shared:
+    if costly.empty:
         return [], []
-    mean_gains = [
-        _mean_gain(gains[(gains.name == name) & gains.basis.isin(shared)])
-        for name in costly.name
-    ]
     baseline = encoders[encoders.name == BASELINE]
+    breadth = gains[gains.name.isin(costly.name)].groupby("name").basis.nunique()
+    widest = costly[costly.name.isin(breadth[breadth == breadth.max()].index)]
+    choices = {"worth": widest, "worth-shared": costly}
+    if len(widest) == len(costly):
+        del choices["worth-shared"]
+    tables, drawings = [], []
+    for name, chosen in choices.items():
+        of_chosen = gains[gains.name.isin(chosen.name)]
+        shared = _shared_groups(systems, of_chosen, len(chosen))
+        if shared:
+            stem = f"{systems.suite.iloc[0]}-{name}"
+            of_shared = of_chosen[of_chosen.basis.isin(shared)]
+            table, drawing = _on_groups(stem, baseline, chosen, of_shared)
+            tables.append(table)
+            drawings.append(drawing)
+    return tables, drawings
+
+
+def _shared_groups(systems: pd.DataFrame, gains: pd.DataFrame, count: int) -> list[str]:
+    """The groups of the baseline in which all of the encoders, so many, have a gain."""
+    encoders_of = gains.groupby("basis").name.nunique()
+    complete = set(encoders_of[encoders_of == count].index)
+    return [
+        basis for basis in systems[systems.name == BASELINE].basis if basis in complete
+    ]
+
+
+def _on_groups(
+    stem: str, baseline: pd.DataFrame, encoders: pd.DataFrame, gains: pd.DataFrame
+) -> tuple[Table, Drawing]:
+    """The table and the figure of these encoders.
+
+    gains: of each encoder over the baseline, on the same groups.
+    """
+    mean_gains = [_mean_gain(gains[gains.name == name]) for name in encoders.name]
     nothing = {"gain": 0.0, "low": nan, "high": nan}
-    frame = pd.concat([baseline, costly]).assign(
+    frame = pd.concat([baseline, encoders]).assign(
         **pd.DataFrame([nothing, *mean_gains]).to_dict("list")
     )
-    titles = [
-        task_title(systems[systems.basis == basis].task.iloc[0]) for basis in shared
-    ]
+    titles = [task_title(task) for task in gains.drop_duplicates("basis").task]
     of = titles[0] if len(titles) == 1 else f"mean of {len(titles)} tasks"
-    stem, title = (
-        f"{systems.suite.iloc[0]}-worth",
-        f"{TITLE}: {of}, suite {systems.suite.iloc[0]}",
-    )
+    title = f"{TITLE}: {of}, suite {gains.suite.iloc[0]}"
     cost = baseline.cost.iloc[0]
     passes = len(cost.tokens_per_second["1"])
     environment = cost.environment
     measured = ON_CPU if environment.device == "cpu" else ON_GPU
     costs = NOTE.format(processor(environment), passes, cost.tokens, measured)
     note = f"Gains: {', '.join(titles)}, each interval of one test alone. {costs}"
-    seen = set(gains[gains.basis.isin(shared) & gains.seen.ne("")].name)
+    seen = set(gains[gains.seen.ne("")].name)
     shown = frame.drop(columns="anchor").assign(
         gain=frame.gain.where(frame.name != BASELINE),
         name=[joined(name, SEEN if name in seen else "") for name in frame.name],
@@ -78,18 +103,8 @@ def worth(
         interval(),
         *cost_formats(),
     ]
-    return [make_table(stem, title, shown, formats, notes=[note])], [
-        _against_cost(f"{stem}-speed", title, frame, of)
-    ]
-
-
-def _shared_groups(systems: pd.DataFrame, gains: pd.DataFrame, count: int) -> list[str]:
-    """The groups of the baseline in which all of the encoders, so many, have a gain."""
-    encoders_of = gains.groupby("basis").name.nunique()
-    complete = set(encoders_of[encoders_of == count].index) if count else set()
-    return [
-        basis for basis in systems[systems.name == BASELINE].basis if basis in complete
-    ]
+    table = make_table(stem, title, shown, formats, notes=[note])
+    return table, _against_cost(f"{stem}-speed", title, frame, of)
 
 
 def _mean_gain(gains: pd.DataFrame) -> dict[str, float]:
