@@ -22,7 +22,7 @@ from elmo_bench.base.metric import (
 )
 from elmo_bench.ledger import CLUSTER, of_split
 from elmo_bench.reporting.families import judged_together
-from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED
+from elmo_bench.reporting.names import NOT_CHECKED, UNCHECKED, UNCONVERGED
 from elmo_bench.reporting.outcomes import CachedOutcomes, ReadOutcomes
 from elmo_bench.reporting.rows import (
     rows_of,
@@ -117,7 +117,7 @@ def compare(
     tests = pd.DataFrame([compared[key] for key in keys], columns=Comparison._fields)
     table = pd.concat([table, tests], axis=1)
     table = judged_together(table)
-    reasons = table.both_converged.map({True: "not tested", False: "not converged"})
+    reasons = table.both_converged.map({True: "not tested", False: UNCONVERGED})
     reasons = reasons.where(table.both_checked.astype(bool), NOT_CHECKED)
     table["conclusion"] = table.verdict.where(table.verdict != "", reasons)
     return with_plain_texts(table)

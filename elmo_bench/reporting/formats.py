@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from elmo_bench.reporting.comparisons import MARKS
-from elmo_bench.reporting.names import BASELINE, DAGGER, beside_the_papers
+from elmo_bench.reporting.names import BASELINE, DAGGER, UNCONVERGED, beside_the_papers
 from elmo_bench.reporting.rows import lines_of
 from elmo_bench.reporting.tables import SEEN_PART, Format, Line, present
 from elmo_bench.spec.variants import PaperFigures
@@ -213,7 +213,8 @@ def short_gain(line: Line, prefix: str = "") -> str:
     mean = present(line.get(f"{prefix}gain"))
     if mean is None:
         return ""
-    mark = MARKS[line[f"{prefix}verdict"]]
+    is_converged = line[f"{prefix}conclusion"] != UNCONVERGED
+    mark = MARKS[line[f"{prefix}verdict"]] if is_converged else DAGGER
     interval_ = ""
     if present(line.get(f"{prefix}family_low")) is not None:
         low, high = line[f"{prefix}family_low"], line[f"{prefix}family_high"]
@@ -303,7 +304,7 @@ def with_judgements(systems: pd.DataFrame) -> pd.DataFrame:
             hints.append(f"{short_gain(line)} over {BASELINE}: {line['conclusion']}")
             mark = MARKS[line["verdict"]] or line["mark"]
         else:
-            hint = "not converged" if line["mark"] == DAGGER else line["mark"]
+            hint = UNCONVERGED if line["mark"] == DAGGER else line["mark"]
             judgements.append(hint or None)
             hints.append(hint)
             mark = line["mark"]

@@ -22,10 +22,13 @@ UNCHECKED = (
     f"{NOT_CHECKED}: the task is not installed, so nothing here computes its scores "
     "again from the outcomes. Give its folder: --include FOLDER."
 )
+UNCONVERGED = "not converged"
 NOT_CONVERGED = (
-    f"{DAGGER} not converged: a seed had fewer epochs than the task's budget, the task "
+    f"{DAGGER} {UNCONVERGED}: a seed had fewer epochs than the task's budget, the task "
     "has no measured budget, or a seed learned nothing (0 on dev, or one answer to "
-    "everything after every epoch). Its gains have no verdict. "
+    "everything after every epoch). Its gains have no verdict."
+)
+MEASURE_A_BUDGET = (
     "To measure a budget, run the baseline and an encoder at twice the epochs, three "
     "seeds: if neither gains more than one point and more than twice its standard "
     "error, write the epochs to report.budget in the task's yaml."
@@ -37,7 +40,7 @@ QUICK_RUNS = (
 )
 
 OWN_NOT_CONVERGED = (
-    f"{DAGGER} not converged: a seed had other epochs than the task has (leave out "
+    f"{DAGGER} {UNCONVERGED}: a seed had other epochs than the task has (leave out "
     "task.training.epochs and task.training.least_steps), or learned nothing (0 on "
     "dev, or one answer to everything after every epoch). Its gains have no verdict."
 )

@@ -104,6 +104,11 @@ def test_names_from_records_are_neither_formulas_nor_headings():
     ],
 )
 def test_a_short_gain_has_the_interval_of_its_family(low, high, shown):
-    line = {"gain": 2.4, "verdict": "ahead", "family_low": low, "family_high": high, "seen": ""}
+    line = {"gain": 2.4, "verdict": "ahead", "conclusion": "ahead", "family_low": low, "family_high": high, "seen": ""}
     assert short_gain(line) == shown
     assert short_gain(line | {"seen": "‡"}) == shown.replace("▲", "▲ ‡")
+
+
+def test_a_short_gain_of_a_run_that_is_not_converged_has_the_dagger():
+    line = {"gain": -27.9, "verdict": "", "conclusion": "not converged", "seen": ""}
+    assert short_gain(line) == "−27.9 †"
