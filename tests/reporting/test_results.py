@@ -306,7 +306,7 @@ def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path):
         if variant.options or variant.encoder == "minilm":
             for seed in range(2):
                 add(tmp_path / "runs", "ner", variant.encoder, seed, settings=variant.options)
-    fill(tmp_path / "runs", " ".join(suite_tasks()), "minilm", seeds=2)
+    fill(tmp_path / "runs", " ".join(suite_tasks()), "minilm mpnet", seeds=2)
     for record in read_all(tmp_path / "runs", ("open", "ner")).records:  # every other entity lacks a vector
         outcomes = read_outcomes(run := RunPaths.of(tmp_path / "runs", record))
         outcomes |= {"novector": np.arange(len(outcomes["correct"])) % 2, "dev.novector": outcomes["dev.correct"] < 0}
