@@ -81,7 +81,8 @@ def how_much_of_it_is_context(tables: Tables) -> dict[str, str]:
     wider = 1.23 * (part.se + other.se)  # of their difference, at most
     assert part.gain - other.gain > 1.96 * wider
     assert (of_words.gain > 0.5 * whole.gain[["squad", "coref"]]).all()
-    assert (rest.verdict[FOUR] == "ahead").all()
+    assert (rest.verdict.drop("snli") == "ahead").all()
+    assert rest.verdict["snli"] == "tie"
     context = _gains(tables, "elmo", "elmo_alone")
     assert context.verdict["ner"] == "ahead"
     # So near 0.05 that larger clusters make it a tie (benchmarks/clusters.py).
@@ -176,7 +177,8 @@ def another_encoder(tables: Tables) -> dict[str, str]:
     others = minilm[~in_training]
     mpnet = _gains(tables, "mpnet").loc["ner"]
     assert mpnet.verdict == "ahead"
-    assert mpnet.gain > minilm.gain.max()
+    assert others.gain.idxmax() == "ner"
+    assert mpnet.gain > others.gain["ner"]
     # A mark of tasks in an encoder's training may follow its name.
     costs = tables["worth"]
     costs = costs.set_index(costs.name.str.split().str[0])

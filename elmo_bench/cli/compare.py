@@ -25,6 +25,7 @@ from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
     DAGGER,
     NOT_CHECKED,
+    SEEN,
     TRAINED_ON_THE_TASK,
     UNCHECKED,
     counted,
@@ -272,10 +273,12 @@ def _print_several(chosen: pd.DataFrame, frame: pd.DataFrame, where: str) -> Non
     body = []
     for rank in rows_of(of_encoders.sort_values(["mean", "name"])):
         cells = [rank.name]
-        for system in rows_of(chosen[chosen.encoder_label == rank.name]):
+        of_encoder = chosen[chosen.encoder_label == rank.name]
+        for system in rows_of(of_encoder):
             score = str(summary(system))
             cells.append(joined(score, system.mark, system.seen))
-        cells += [f"{rank.mean:.2f}", f"{rank.low:.2f} to {rank.high:.2f}"]
+        mean = joined(f"{rank.mean:.2f}", SEEN if of_encoder.seen.any() else "")
+        cells += [mean, f"{rank.low:.2f} to {rank.high:.2f}"]
         body.append([*cells, *of_use.get(rank.name, ())])
     print(
         f"test scores, {where}; "

@@ -16,9 +16,7 @@ from elmo_bench.base.metric import MACRO_F1
 from elmo_bench.ledger import Record
 from elmo_bench.reporting.names import (
     DAGGER,
-    MEASURE_A_BUDGET,
     NOT_CHECKED,
-    NOT_CONVERGED,
     UNCHECKED,
     short,
     why_dagger,
@@ -65,9 +63,7 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
         paragraphs = [f"{title}:", _scores(rows, labels)]
         marks = set(group["mark"])
         if DAGGER in marks:
-            why = why_dagger(group)
-            advice = f" {MEASURE_A_BUDGET}" if why == NOT_CONVERGED else ""
-            paragraphs.append(why + advice)
+            paragraphs.append(why_dagger(group))
         if NOT_CHECKED in marks:
             paragraphs.append(UNCHECKED)
         if all(map(reads_own_data, set(group.task))):

@@ -25,13 +25,8 @@ UNCHECKED = (
 UNCONVERGED = "not converged"
 NOT_CONVERGED = (
     f"{DAGGER} {UNCONVERGED}: a seed had fewer epochs than the task's budget, the task "
-    "has no measured budget, or a seed learned nothing (0 on dev, or one answer to "
-    "everything after every epoch). Its gains have no verdict."
-)
-MEASURE_A_BUDGET = (
-    "To measure a budget, run the baseline and an encoder at twice the epochs, three "
-    "seeds: if neither gains more than one point and more than twice its standard "
-    "error, write the epochs to report.budget in the task's yaml."
+    "has no measured budget (docs/extend.md), or a seed learned nothing (0 on dev, or "
+    "one answer to everything after every epoch). Its gains have no verdict."
 )
 
 QUICK_RUNS = (

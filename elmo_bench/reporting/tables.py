@@ -7,7 +7,8 @@ A layout is a function of an experiment's systems and comparisons, in a module o
     @table("variants", select=select, pairs=pairs, split="dev")
     def variants(systems, comparisons, experiment) -> list[Table]: ...
 
-`layout: variants` in the yaml of an experiment names the module and its layout.
+Both are named `variants`, which `layout` in the yaml of an experiment says, and
+`spec.variants.LAYOUTS` lists.
 """
 
 import importlib

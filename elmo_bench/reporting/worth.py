@@ -46,29 +46,27 @@ def worth(
     baseline = encoders[encoders.name == BASELINE]
     breadth = gains[gains.name.isin(costly.name)].groupby("name").basis.nunique()
     widest = costly[costly.name.isin(breadth[breadth == breadth.max()].index)]
-    choices = {"worth": widest, "worth-shared": costly}
-    if len(widest) == len(costly):
-        del choices["worth-shared"]
+    of_widest = _on_shared_groups(gains, widest)
+    of_all = _on_shared_groups(gains, costly)
+    parts = {"worth": (widest, of_widest), "worth-shared": (costly, of_all)}
+    if set(of_widest.basis) == set(of_all.basis):
+        parts = {"worth": (costly, of_all)}
     tables, drawings = [], []
-    for name, chosen in choices.items():
-        of_chosen = gains[gains.name.isin(chosen.name)]
-        shared = _shared_groups(systems, of_chosen, len(chosen))
-        if shared:
+    for name, (chosen, of_chosen) in parts.items():
+        if len(of_chosen):
             stem = f"{systems.suite.iloc[0]}-{name}"
-            of_shared = of_chosen[of_chosen.basis.isin(shared)]
-            table, drawing = _on_groups(stem, baseline, chosen, of_shared)
+            table, drawing = _on_groups(stem, baseline, chosen, of_chosen)
             tables.append(table)
             drawings.append(drawing)
     return tables, drawings
 
 
-def _shared_groups(systems: pd.DataFrame, gains: pd.DataFrame, count: int) -> list[str]:
-    """The groups of the baseline in which all of the encoders, so many, have a gain."""
-    encoders_of = gains.groupby("basis").name.nunique()
-    complete = set(encoders_of[encoders_of == count].index)
-    return [
-        basis for basis in systems[systems.name == BASELINE].basis if basis in complete
-    ]
+def _on_shared_groups(gains: pd.DataFrame, encoders: pd.DataFrame) -> pd.DataFrame:
+    """The gains of these encoders in the groups where each has one."""
+    theirs = gains[gains.name.isin(encoders.name)]
+    encoders_of = theirs.groupby("basis").name.nunique()
+    shared = encoders_of[encoders_of == len(encoders)].index
+    return theirs[theirs.basis.isin(shared)]
 
 
 def _on_groups(

@@ -16,14 +16,13 @@ def check_here(setup: Setup) -> None:
     for options in setup.encoders.values():
         kind = kind_of(options)
         if kind.package:
-            _check_package(f"encoder={kind.extra}", kind.package)
+            _check_package(f"encoder={options['kind']}", kind.package, kind.extra)
     if "tensorboard" in str(setup.logger.get("name")):
-        _check_package("logger=tensorboard", "tensorboard")
+        _check_package("logger=tensorboard", "tensorboard", "tensorboard")
 
 
-def _check_package(option: str, package: str) -> None:
+def _check_package(option: str, package: str, extra: str) -> None:
     if find_spec(package) is None:
-        _, _, extra = option.partition("=")
         raise UserError(
             f"{option}: {package} is not installed. "
             f"Run pip install 'elmo-bench[{extra}]'."

@@ -100,7 +100,7 @@ def parts_to_give(spec: RunSpec) -> dict[str, str]:
     for part, options in spec.encoders().items():
         published = kind_of(options).names
         name = options.get("weights")
-        is_needed = published or name is not None
+        is_needed = bool(published) or name is not None
         if is_needed and name not in published:
             weights.append(f"{part}=PATH" if part else "PATH")
     given = {}

@@ -267,7 +267,7 @@ def _parsed(name: str, content: dict[str, Any]) -> Experiment:
         "name": name,
         "row": content.get("name", "{}"),
         "without": without,
-        "layout": read_layout(content.get("layout", "variants")),
+        "layout": read_layout(content.get("layout", Experiment.layout)),
         "variants": read_variants(content),
         "paper": read_paper(content),
         "reference": read_references(content.get("reference")),

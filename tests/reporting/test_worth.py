@@ -10,7 +10,7 @@ from tests.reporting.frames import board_of, sections_of, systems_in, texts
 from tests.reporting.ledgers import fill, spec_of, stuck
 from tests.runs import first_ones
 
-SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0}
+SPEEDS = {"glove": 400_000.0, "elmo": 2_000.0, "mybert": 6_000.0, "elmo_word": 2_000.0}
 
 
 def cost_of(encoder, *, weights="w"):
@@ -49,6 +49,15 @@ def test_encoders_with_most_tasks_have_a_table_and_a_figure_and_all_have_others_
     assert column(table, "tokens/s, batch 1")["elmo"] == "500 (500 to 500)"
     assert "Named entities" in table.title  # the one task that all of them have
     assert "elmo: " in figure.alt and " at 2,000" in figure.alt
+
+
+def test_the_same_tasks_are_shown_once(tmp_path):
+    """elmo and mybert have two tasks each, and share the one that elmo_word has."""
+    tasks_of = {"glove": "ner snli sst5", "elmo": "ner snli", "mybert": "ner sst5", "elmo_word": "ner"}
+    for encoder, tasks in tasks_of.items():
+        fill(tmp_path, tasks, encoder, seeds=2)
+    [table] = section(board_of(tmp_path, [*map(cost_of, SPEEDS)])).tables
+    assert {*column(table, "encoder")} == {*SPEEDS} and "Named entities" in table.title
 
 
 @pytest.mark.slow
