@@ -107,6 +107,12 @@ def test_the_page_on_tuning_says_what_the_table_says():
         assert float(row["minutes a run"]) > 10 * float(frozen["minutes a run"])
 
 
+def test_the_page_on_mpnet_says_how_fast_it_was_measured():
+    with (ROOT / "results/tables/open-encoders.csv").open(encoding="utf-8", newline="") as file:
+        speed = {row["encoder"]: row["best tokens/s"] for row in csv.DictReader(file)}["mpnet"]
+    assert f"the encoder reads {float(speed):,.0f} tokens a second" in " ".join(page("docs/other-encoders.md").split())
+
+
 def test_cards_count_the_cases_that_official_scorers_scored():
     for card, names in (("ner", "conlleval"), ("srl", "srl"), ("squad", "squad"), ("coref", "coref coref_repeated")):
         cases = sum(len(json.loads(page(f"tests/golden/{name}.json"))["cases"]) for name in names.split())
