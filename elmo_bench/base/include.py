@@ -80,6 +80,14 @@ def include(folder: str | Path, *, origin: str = f"{OPTION} ") -> None:
             package.__path__.append(str(path / name))
 
 
+def options() -> list[str]:
+    """The options that include the same folders in another command."""
+    words = []
+    for folder in folders:
+        words += [OPTION, str(folder)]
+    return words
+
+
 def _file_of_others(name: Path) -> Path | None:
     """The file of this name in the installation or an included folder, if any."""
     for folder in (_INSTALLED, *folders):

@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from elmo_bench.base import include
 from elmo_bench.base.downloads import cache_folder, data_folder, fetch, mirrored
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, open_text, sha256_of, unpack
@@ -125,11 +126,10 @@ def _check_terms(
     """Raise UserError if a missing file has terms that were not accepted."""
     if "terms" not in file or path.is_file() or options.accept_research_use:
         return
-    root = shlex.quote(str(options.root))
-    again = f"--suite {options.suite} --task {task} --root {root}"
+    words = ["elmo-bench", *include.options(), "fetch", "--suite", options.suite]
+    words += ["--task", task, "--root", str(options.root), "--accept-research-use"]
     raise UserError(
-        f"{path}: {file['terms']}. "
-        f"If you accept that, run: elmo-bench fetch {again} --accept-research-use"
+        f"{path}: {file['terms']}. If you accept that, run: {shlex.join(words)}"
     )
 
 

@@ -172,12 +172,9 @@ def report_folder(ledger: Path) -> Path:
 
 def next_lines(commands: Iterable[tuple[Sequence[str], str]]) -> Iterator[str]:
     """Lines with commands, as a shell reads them here, and what each is for."""
-    folders: list[str] = []
-    for folder in include.folders:
-        folders += [include.OPTION, str(folder)]
     yield "next:"
     for words, about in commands:
-        command = redacted(shlex.join(["elmo-bench", *folders, *words]))
+        command = redacted(shlex.join(["elmo-bench", *include.options(), *words]))
         yield f"  {command:<72} # {about}"
 
 

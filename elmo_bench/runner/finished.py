@@ -7,12 +7,14 @@ the run does the full work, and adds them.
 """
 
 import hashlib
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.base import include
 from elmo_bench.base.downloads import SETTLED, Content, local_files_only
 from elmo_bench.base.errors import UserError, name_text
 from elmo_bench.base.json import canonical
@@ -178,7 +180,10 @@ def _how_to_get(spec: RunSpec, setup: Setup) -> str:
     """How to get the data of a suite; "" if its yaml does not say it."""
     fetch = setup.data[spec.suite].get("fetch") or ""
     if not isinstance(fetch, str):
-        which = "" if spec.suite == "open" else f"--suite {spec.suite} "
-        return f"Download it: elmo-bench fetch {which}--task {spec.task} --root FOLDER"
+        words = ["elmo-bench", *include.options(), "fetch"]
+        if spec.suite != "open":
+            words += ["--suite", spec.suite]
+        words += ["--task", spec.task, "--root", "FOLDER"]
+        return f"Download it: {shlex.join(words)}"
     sentence = f"{fetch[:1].upper()}{fetch[1:]}".rstrip(".")
     return f"{sentence}." if sentence else ""

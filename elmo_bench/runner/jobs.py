@@ -24,13 +24,10 @@ class Job:
 
     def arguments(self, *, threads: int) -> list[str]:
         """Of `python -m elmo_bench`."""
-        included = []
-        for folder in include.folders:
-            included += ["--include", str(folder)]
         options = [*self.run.options]
         if not any(option.startswith("trainer.threads=") for option in options):
             options.append(f"trainer.threads={threads}")
-        return [*included, "run", *options, "--attempt", self.attempt]
+        return [*include.options(), "run", *options, "--attempt", self.attempt]
 
 
 class Ended(NamedTuple):

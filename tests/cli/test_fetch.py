@@ -90,7 +90,11 @@ def test_every_file_comes_once_and_every_task_reads_its_suite(site, fetched, tmp
     assert len(site.paths) == len(site.files)
 
 
-def test_without_acceptance_each_task_says_its_terms_and_the_command_that_brings_its_files(site, fetched, tmp_path):
+def test_without_acceptance_each_task_says_its_terms_and_the_command_that_brings_its_files(
+    site, fetched, tmp_path, monkeypatch
+):
+    (tmp_path / "of mine" / "conf").mkdir(parents=True)
+    monkeypatch.setattr("elmo_bench.base.include.folders", [tmp_path / "of mine"])
     code, lines, errors = fetched()
     assert (code, site.paths) == (2, [])
     assert [line.split(": ")[1] for line in errors] == [*LICENSED]
@@ -98,6 +102,7 @@ def test_without_acceptance_each_task_says_its_terms_and_the_command_that_brings
     assert len(lines) == len(files(tmp_path / "data")) + 3
     for task, line in zip(LICENSED, errors, strict=True):
         command = shlex.split(line.rpartition("If you accept that, run: elmo-bench ")[2])
+        assert command[:2] == ["--include", str(tmp_path / "of mine")]
         assert main(command) == 0
         assert all(adapter(task).read("open", tmp_path / "data").values())
     assert sorted(site.paths) == sorted(site.files)

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import lzma
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +110,9 @@ def test_packed_files_are_read_as_they_are_unpacked(task, ending, tmp_path):
 
 
 @pytest.mark.parametrize("task", ["sst5", "coref", "wsd"])
-def test_missing_data_name_the_command_that_downloads_them(task):
-    with pytest.raises(UserError, match=rf"^data\.root is not set\. .*elmo-bench fetch --task {task} --root FOLDER$"):
+@pytest.mark.parametrize("included", ["", " --include /of/mine"])
+def test_missing_data_name_the_command_that_downloads_them(task, included, monkeypatch):
+    monkeypatch.setattr("elmo_bench.base.include.folders", [Path("/of/mine")] if included else [])
+    command = f"elmo-bench{included} fetch --task {task} --root FOLDER"
+    with pytest.raises(UserError, match=rf"^data\.root is not set\. .*{command}$"):
         digest(task, "data.root=null")
