@@ -91,9 +91,9 @@ def encoders(
     Columns: `name`; `about`, what it is, in a sentence (empty if its yaml does not say
     so); `card`, its model card, a path in the repository (empty if none ships);
     `licence` of its weights; `trained_on`, examples of which tasks they saw;
-    `anchor`, its address on a page; mean, low and high of its rank; `cost`, the
-    measurement, if there is one of every system of it; and the columns of
-    `cost_columns`.
+    `anchor`, its address on a page; mean, low and high of its rank; `rank_seen`, ‡ if
+    its weights saw examples of a ranked task, else ""; `cost`, the measurement, if
+    there is one of every system of it; and the columns of `cost_columns`.
     """
     measured = costs_of(systems, costs)
     rows = []
@@ -114,6 +114,9 @@ def encoders(
     table = pd.DataFrame(rows)
     if table.empty:
         return table
+    is_seen = systems.basis.isin(_ranked_bases(systems, table)) & systems.seen.ne("")
+    is_marked = table["mean"].notna() & table.name.isin(systems[is_seen].name)
+    table["rank_seen"] = is_marked.map({True: SEEN, False: ""})
     table["_position"] = table.name.map(main.position)
     table = table.sort_values(
         ["mean", "low", "high", "_position"], ignore_index=True
@@ -149,12 +152,9 @@ def overview(
         .merge(scores[["name", *scored]], on="name", how="left")
         .astype(object)
     )
-    ranked = _ranked_groups(systems, groups, encoders)
-    has_seen = systems.basis.isin(ranked.basis) & systems.seen.ne("")
-    is_marked = frame["mean"].notna() & frame.name.isin(systems[has_seen].name)
-    frame["rank_seen"] = is_marked.map({True: SEEN, False: ""})
+    ranked = groups[groups.basis.isin(_ranked_bases(systems, encoders))]
     rank_parts = {"mean": "mean", "low": "low", "high": "high", SEEN_PART: "rank_seen"}
-    formats = [words("encoder", "name"), Format("mean rank", _rank, rank_parts)]
+    formats = [words("encoder", "name"), Format("mean rank", rank_text, rank_parts)]
     formats.extend(_judged_or_chance(heading) for heading in groups.heading)
     formats.append(rate(SPEED))
     notes = _ranking_note(ranked, encoders)
@@ -213,7 +213,8 @@ def chance_of(system: Any) -> tuple[float | None, str]:
     return (0.0, "no answer") if system.measure.endswith("f1") else (None, "")
 
 
-def _rank(line: Line) -> str:
+def rank_text(line: Line) -> str:
+    """A mean rank with ‡, if its encoder has it, and interval; "" without a rank."""
     if present(line.get("mean")) is None:
         return ""
     interval = f"({line['low']:.2f} to {line['high']:.2f})"
@@ -234,25 +235,20 @@ def _judged_or_chance(heading: str) -> Format:
     )
 
 
-def _ranked_groups(
-    systems: pd.DataFrame, groups: pd.DataFrame, encoders: pd.DataFrame
-) -> pd.DataFrame:
+def _ranked_bases(systems: pd.DataFrame, encoders: pd.DataFrame) -> list[str]:
     """The groups that the ranks are means over; none if no encoder has a rank."""
     ranked = set(encoders[encoders["mean"].notna()].name)
     if not ranked:
-        return groups.iloc[:0]
+        return []
     converged = systems[systems["mark"] == ""]
-    has_all = [
-        ranked <= set(converged[converged.basis == basis].name)
-        for basis in groups.basis
-    ]
-    return groups[has_all]
+    names = converged.groupby("basis").name.agg(set)
+    return [basis for basis, of_basis in names.items() if ranked <= of_basis]
 
 
 def _ranking_note(ranked: pd.DataFrame, encoders: pd.DataFrame) -> list[str]:
     """On which tasks the ranks are, and which encoders have none.
 
-    ranked: of `_ranked_groups`.
+    ranked: the groups that the ranks are means over.
     """
     if ranked.empty:
         return []

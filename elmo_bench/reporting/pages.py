@@ -34,6 +34,7 @@ from elmo_bench.reporting.names import (
     task_title,
     task_unit,
 )
+from elmo_bench.reporting.overview import rank_text
 from elmo_bench.reporting.provenance import data_lines, machines, superseded
 from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.tables import Table, present
@@ -182,7 +183,7 @@ def _encoders(suite: Mapping[str, Any]) -> list[dict[str, Any]]:
     for encoder in lines_of(suite["encoders"]):
         scores = suite["scores"][suite["scores"].name == encoder["name"]]
         costs = [(column.heading, column.text(encoder)) for column in cost_formats()]
-        encoder["has_rank"] = present(encoder["mean"]) is not None
+        encoder["rank"] = rank_text(encoder)
         encoder["scores"] = [_score(line) for line in lines_of(scores)]
         encoder["costs"] = [(heading, text) for heading, text in costs if text]
         encoders.append(encoder)

@@ -1,6 +1,7 @@
 """Encoders whose own training had examples of a task are marked on it."""
 
 import csv
+import re
 
 import pytest
 
@@ -51,6 +52,8 @@ def test_a_page_has_the_mark_its_meaning_and_the_data(ledger, tmp_path):
     for said in (page, text):
         assert TRAINED_ON_THE_TASK.replace("'", "&#39;") in said or TRAINED_ON_THE_TASK in said
         assert "examples of" in said and "(277,230 tuples of SNLI and MultiNLI)" in said
+    ranks = re.findall(r'id="encoder-(\w+)">.*?<dt>mean rank</dt><dd>[\d.]+( ‡|) \(', page, re.DOTALL)
+    assert dict(ranks) == {"minilm": " ‡", "elmo": "", "glove": ""}
     assert "trained on examples of the task" in (tmp_path / "figures/open-gains.svg").read_text(encoding="utf-8")
     tables = {
         path.stem: list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
