@@ -68,13 +68,13 @@ def compare(frame: pd.DataFrame, ours: str, theirs: str) -> pd.DataFrame:
 def _named(table: pd.DataFrame, name: str) -> dict[tuple[str, Options], str]:
     """The hash of each system of this name, by its basis and its other options."""
     encoder, *wanted = name.split(", ")
-    found = {}
+    hashes = {}
     for system in rows_of(table):
         _, *changes = system.run_label.split(", ")
         if system.encoder == encoder and {*wanted} <= {*changes}:
             others = tuple(change for change in changes if change not in wanted)
-            found[system.basis, others] = system.hash
-    return found
+            hashes[system.basis, others] = system.hash
+    return hashes
 
 
 def _runs(frame: pd.DataFrame) -> pd.DataFrame:
@@ -85,18 +85,18 @@ def _runs(frame: pd.DataFrame) -> pd.DataFrame:
         )
     if frame.empty:
         raise UserError("the frame has no rows. Give rows of results() or sweep().")
-    found: dict[tuple[str, int], tuple[RunPaths, Record]] = {}
+    records: dict[tuple[str, int], tuple[RunPaths, Record]] = {}
     for name in frame.record:
         paths = RunPaths.at(Path(name))
         run = paths.hash, paths.seed
-        if run not in found:
-            found[run] = paths, read_record_at(paths, metrics=metric_of)
-        elif found[run][0] != paths:
+        if run not in records:
+            records[run] = paths, read_record_at(paths, metrics=metric_of)
+        elif records[run][0] != paths:
             raise UserError(
                 f"{paths.record}: the frame has the same run of "
-                f"{found[run][0].ledger}. Give one of them."
+                f"{records[run][0].ledger}. Give one of them."
             )
-    return runs_at(found.values())
+    return runs_at(records.values())
 
 
 def _nothing(labels: Sequence[str], ours: str, theirs: str) -> str:

@@ -57,10 +57,10 @@ class Predictor:
         if not reads_own_data(task):
             raise UserError(no_probabilities(task))
         examples = self._examples(texts)
-        found = self._head.probabilities(examples)
+        probabilities = self._head.probabilities(examples)
         if examples and hasattr(examples[0], "tokens"):
-            return _of_tokens(examples, found)
-        table = pd.DataFrame([shares or {} for shares in found], dtype=float)
+            return _of_tokens(examples, probabilities)
+        table = pd.DataFrame([shares or {} for shares in probabilities], dtype=float)
         if len(table.columns):
             return table
         return table.reindex(columns=self._head.saved.about.vocabulary["labels"])
@@ -76,13 +76,15 @@ class Predictor:
         return examples
 
 
-def _of_tokens(examples: Sequence[Any], found: Sequence[Any]) -> "pd.DataFrame":
+def _of_tokens(examples: Sequence[Any], probabilities: Sequence[Any]) -> "pd.DataFrame":
     """A row for each token; no row of a text without tokens."""
     import pandas as pd
 
     rows = []
     index = []
-    for number, (example, tokens) in enumerate(zip(examples, found, strict=True)):
+    for number, (example, tokens) in enumerate(
+        zip(examples, probabilities, strict=True)
+    ):
         for place, shares in enumerate(tokens or ()):
             rows.append(shares)
             index.append((number, place, example.tokens[place]))

@@ -37,17 +37,17 @@ def label_of(name: str, changes: Sequence[str]) -> str:
 
     Raises UserError for an unknown way of tuning, and a rate that is not a number.
     """
-    given = dict(change.split("=", 1) for change in changes)
-    way = given.pop(TUNE, FROZEN)
+    options = dict(change.split("=", 1) for change in changes)
+    way = options.pop(TUNE, FROZEN)
     if way not in WAYS:
         raise UserError(f"{TUNE}={way}: give one of: {', '.join(WAYS)}")
     if way in USUAL_RATES:
-        rate = given.pop(TUNED_RATE, str(USUAL_RATES[way]))
+        rate = options.pop(TUNED_RATE, str(USUAL_RATES[way]))
         try:
             name = tuned_name(name, {TUNE: way, TUNED_RATE: float(rate)})
         except ValueError:
             raise UserError(f"{TUNED_RATE}={rate}: give a number") from None
-    others = [f"{key}={value}" for key, value in sorted(given.items())]
+    others = [f"{key}={value}" for key, value in sorted(options.items())]
     return ", ".join([name, *others])
 
 
@@ -199,8 +199,8 @@ def power(differences: Sequence[Difference], tests: int) -> list[str]:
         )
     else:
         conclusion = f"So these data can show {POINTS:g} points."
-    found = widest.detectable_at(alpha)
-    least = f"a difference of {found:.1f} points" if found < 100 else "no difference"
+    points = widest.detectable_at(alpha)
+    least = f"a difference of {points:.1f} points" if points < 100 else "no difference"
     return [
         f"With {items:,} independent test items and these seeds, four of five "
         f"comparisons find {least}. {conclusion}"

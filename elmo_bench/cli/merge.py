@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
         copies = Copies(is_drawn)
         of_source = merge(source, options.into, metric_of, changes_of, copies)
         print_problems("merge", [*of_source.conflicts, *of_source.problems])
-        for name, found in vars(of_source).items():
-            getattr(merged, name).extend(found)
+        for name, entries in vars(of_source).items():
+            getattr(merged, name).extend(entries)
     done = f"{len(merged.added)} records added, {len(merged.present)} were present"
     if merged.completed:
         done += f"; what they change was added to {len(merged.completed)}"

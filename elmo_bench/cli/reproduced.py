@@ -48,14 +48,14 @@ def print_reproduced(runs: pd.DataFrame, ledger: Path) -> bool:
         row = rows[system.hash]
         apart = []
         for run in rows_of(runs[runs.hash == system.hash].sort_values("seed")):
-            found = distance(run.test, run.seed, processor(run.environment), row)
-            if found is not None:
-                apart.append(found)
-            if found is None or not found.is_near:
+            gap = distance(run.test, run.seed, processor(run.environment), row)
+            if gap is not None:
+                apart.append(gap)
+            if gap is None or not gap.is_near:
                 words = verdict(run.test, run.seed, processor(run.environment), row)
                 name = f"{row.task} {system.run_label}, seed {run.seed}"
                 others.append(f"{name}: {words}.")
-        near = sum(found.is_near for found in apart)
+        near = sum(gap.is_near for gap in apart)
         distances += apart
         body.append(
             [
@@ -70,7 +70,7 @@ def print_reproduced(runs: pd.DataFrame, ledger: Path) -> bool:
         others.append(f"{counted(more)} with other settings or data: not published.")
     for line in [*others, RULE]:
         print(f"\n{line}")
-    return bool(distances) and all(found.is_near for found in distances)
+    return bool(distances) and all(gap.is_near for gap in distances)
 
 
 def _spread(row: Published) -> str:

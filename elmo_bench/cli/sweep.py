@@ -72,8 +72,8 @@ def main(arguments: list[str]) -> int:
 
 def _records(results: Sequence[RunState], planned: Plan) -> list[Record]:
     """The records of these runs, in the order of the plan: runs end in any order."""
-    made = {result.run.options: result.record for result in results}
-    records = [made.get(run.options) for run in planned.runs]
+    by_options = {result.run.options: result.record for result in results}
+    records = [by_options.get(run.options) for run in planned.runs]
     return [record for record in records if record is not None]
 
 

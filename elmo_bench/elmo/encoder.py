@@ -316,7 +316,7 @@ class ElmoEncoder(Shareable):
                 "outputs: a string, expected a list of sentences. For one sentence "
                 f"give [{sentences[:20]!r}]."
             )
-        tokenised = check_tokens([split(each) for each in sentences], "outputs")
+        tokenised = check_tokens([split(sentence) for sentence in sentences], "outputs")
         if tokenised:
             layers, lengths = self.batch(tokenised)
         else:

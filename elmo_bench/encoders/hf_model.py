@@ -294,5 +294,5 @@ def is_of_machine(error: Exception) -> bool:
     """
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    said = str(error)
-    return NO_POSITION not in said and any(mark in said for mark in OF_MACHINE)
+    message = str(error)
+    return NO_POSITION not in message and any(mark in message for mark in OF_MACHINE)

@@ -40,9 +40,9 @@ def after_sweep(
         compare = ["compare", *reversed(encoders), *where]
         yield compare, "tests, costs, and scores by label"
     yield report_command(ledger)
-    own = [record for record in records if reads_own_data(record.spec.task)]
-    if own and len({record.spec.suite for record in own}) == 1:
-        yield from _in_use(own, ledger, flags)
+    on_own_data = [record for record in records if reads_own_data(record.spec.task)]
+    if on_own_data and len({record.spec.suite for record in on_own_data}) == 1:
+        yield from _in_use(on_own_data, ledger, flags)
 
 
 def in_ledger(ledger: Path) -> list[str]:

@@ -67,7 +67,7 @@ def answers(
 
     comparisons: `comparisons.compare` of `answer_pairs`.
     """
-    found = []
+    of_groups = []
     groups = list(_shown(of_suite))
     for basis, shown in groups:
         before = f"{shown.group_name.iloc[0]}: " if len(groups) > 1 else ""
@@ -78,8 +78,8 @@ def answers(
         left_out = len(whole) - len(shown)
         if left_out:
             tables[0].notes.append(f"{counted(left_out, 'more run')}: see All runs.")
-        found.append(Answer(sentences, tables, _data(shown)))
-    return found
+        of_groups.append(Answer(sentences, tables, _data(shown)))
+    return of_groups
 
 
 def _shown(of_suite: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -25,8 +25,8 @@ def by_label(
     """
     seeds = {}
     for system in rows_of(systems):
-        own = runs[runs.hash == system.hash]
-        seeds[system.run_label] = [scores.test.by_type for scores in own.scores]
+        of_system = runs[runs.hash == system.hash]
+        seeds[system.run_label] = [scores.test.by_type for scores in of_system.scores]
     counts = _gold(seeds)
     if len(counts) < 2:
         return None

@@ -34,12 +34,12 @@ def licence(spec: RunSpec) -> str:
     path = card(spec)
     if path:
         text = (Path(__file__).parents[2] / path).read_text(encoding="utf-8")
-        said = re.search(r"^\| licence \| \[?([^\]|,(]+)", text, re.MULTILINE)
+        match = re.search(r"^\| licence \| \[?([^\]|,(]+)", text, re.MULTILINE)
     elif spec.encoder in choices("encoder"):
-        said = re.search(r"^# Licence: (.+?)\.?$", _yaml(spec), re.MULTILINE)
+        match = re.search(r"^# Licence: (.+?)\.?$", _yaml(spec), re.MULTILINE)
     else:
-        said = None
-    return said[1].strip() if said else ""
+        match = None
+    return match[1].strip() if match else ""
 
 
 def trained_on(spec: RunSpec) -> dict[str, str]:
@@ -50,8 +50,8 @@ def trained_on(spec: RunSpec) -> dict[str, str]:
     """
     if spec.encoder not in choices("encoder"):
         return {}
-    said = re.search(r"^# Trained on: (.+)$", _yaml(spec), re.MULTILINE)
-    return dict(re.findall(r"(\w+) \(([^()]+)\)", said[1])) if said else {}
+    match = re.search(r"^# Trained on: (.+)$", _yaml(spec), re.MULTILINE)
+    return dict(re.findall(r"(\w+) \(([^()]+)\)", match[1])) if match else {}
 
 
 def card(spec: RunSpec) -> str:

@@ -218,9 +218,9 @@ def item_scores(
     is right, and has 100, if nothing was predicted.
     """
     names = summed_names(metric, [counts])
-    each = columns(metric, counts, names)  # items x counts, the last is of items
-    scores = np.asarray(main_figure(metric, names)(each), dtype=float)
+    by_item = columns(metric, counts, names)  # items x counts, the last is of items
+    scores = np.asarray(main_figure(metric, names)(by_item), dtype=float)
     if hasattr(metric, "units"):
-        has_units = each[:, :-1].any(axis=1)
+        has_units = by_item[:, :-1].any(axis=1)
         scores = np.where(has_units, scores, 100.0)
     return scores, scores >= 100.0 - 1e-9

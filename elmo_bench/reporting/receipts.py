@@ -110,12 +110,12 @@ class Sources:
     def _cards(self) -> list[str]:
         """The cards of weights to which a page in this folder has links."""
         home = self.out.parent
-        found = []
+        files = []
         for path in _code_files():
             relative = path.relative_to(_PACKAGE.parent)
             if path.suffix == ".md" and (home / relative).is_file():
-                found.append(relative.as_posix())
-        return found
+                files.append(relative.as_posix())
+        return files
 
 
 def files_if_unchanged(sources: Sources, inputs: str | None) -> list[str] | None:

@@ -235,10 +235,10 @@ def with_gains(systems: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame
     )  # whole numbers, also where some are missing
     differ = counts.n_ours != counts.n_theirs
     if "n" in systems:
-        own = systems.set_index("hash").n
+        seeds = systems.set_index("hash").n
         for arm in ("ours", "theirs"):
             count = counts[f"n_{arm}"]
-            differ |= count != comparisons[arm].map(own).fillna(count)
+            differ |= count != comparisons[arm].map(seeds).fillna(count)
     notes = [f"Not tested: {why}." if why else "" for why in comparisons.untested]
     table = comparisons.assign(
         n_ours=counts.n_ours,

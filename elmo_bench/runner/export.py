@@ -137,8 +137,8 @@ def _extras(options: Mapping[str, Any]) -> list[str]:
 def _use(record: Record, name: str) -> str:
     """How to predict with the head, of texts in memory if its task takes them."""
     spec = RunSpec.of_record(record)
-    given = parts_to_give(spec)
-    options = [f', {option}="{value}"' for option, value in given.items()]
+    parts = parts_to_give(spec)
+    options = [f', {option}="{value}"' for option, value in parts.items()]
     flags = [f" {word}" for word in flags_to_give(record)]
     use = FILES_ALONE
     if spec.task in tasks():  # else it is unknown whether the task takes texts

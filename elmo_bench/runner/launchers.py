@@ -151,7 +151,7 @@ def _imported(jobs: Sequence[Job]) -> list[str]:
     modules = [*PRELOAD]
     if any(_cuts_by_treebank(job.run) for job in jobs):
         modules.append(NLTK)
-    encoders = [each for job in jobs for each in job.run.setup.encoders.values()]
+    encoders = [encoder for job in jobs for encoder in job.run.setup.encoders.values()]
     if "transformers" in {kind_of(options).package for options in encoders}:
         modules.append(TRANSFORMERS)
     return modules

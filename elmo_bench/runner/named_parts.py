@@ -103,12 +103,12 @@ def parts_to_give(spec: RunSpec) -> dict[str, str]:
         is_needed = bool(published) or name is not None
         if is_needed and name not in published:
             weights.append(f"{part}=PATH" if part else "PATH")
-    given = {}
+    options = {}
     if weights:
-        given["weights"] = ",".join(weights)
+        options["weights"] = ",".join(weights)
     if any(name not in KNOWN for name in _vectors_named(spec)):
-        given["vectors"] = "PATH"
-    return given
+        options["vectors"] = "PATH"
+    return options
 
 
 def flags_to_give(record: Record) -> list[str]:
@@ -147,7 +147,9 @@ def columns_of(task: str, options: Sequence[str]) -> dict[str, str]:
     for option in options:
         key, _, name = option.removeprefix("data.").partition("=")
         if key not in offered or not name:
-            fit = [f"data.{each}={values.get(each, 'COLUMN')}" for each in offered]
+            fit = [
+                f"data.{column}={values.get(column, 'COLUMN')}" for column in offered
+            ]
             raise UserError(
                 f"{option}: not the option of a column of task={task}. "
                 f"It has: {', '.join(fit) or 'none'}"

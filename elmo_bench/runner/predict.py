@@ -60,9 +60,9 @@ def predict(
             f"{text}: no example in it. Give text in the format of the task's card."
         )
     if probabilities:
-        found = trained.probabilities(examples)
-        predicted = _predictions(trained, examples, found)
-        data.write(out, with_probabilities(examples, found), predicted)
+        shares = trained.probabilities(examples)
+        predicted = _predictions(trained, examples, shares)
+        data.write(out, with_probabilities(examples, shares), predicted)
     else:
         data.write(out, examples, trained.predictions(examples))
     return len(examples)
@@ -82,15 +82,17 @@ def _check_probabilities(task: str, out: Path) -> None:
 
 
 def _predictions(
-    trained: "TrainedHead", examples: Sequence[Any], found: "Sequence[Shares | None]"
+    trained: "TrainedHead",
+    examples: Sequence[Any],
+    probabilities: "Sequence[Shares | None]",
 ) -> list[Any]:
     """The prediction of each example with these probabilities.
 
     The best sequence of tags may have a tag that is not its token's most probable one.
     """
-    if any(isinstance(shares, list) for shares in found):
+    if any(isinstance(shares, list) for shares in probabilities):
         return trained.predictions(examples)
-    return [most_probable(shares) for shares in found]
+    return [most_probable(shares) for shares in probabilities]
 
 
 def most_probable(shares: "Shares | None") -> str | None:

@@ -182,7 +182,9 @@ def prepare(spec: RunSpec, setup: Setup) -> Prepared:
 
 def _check_texts(frozen: Frozen, splits: Splits) -> None:
     """Pass all texts to the encoders that have `check_texts`."""
-    checks = [getattr(each, "check_texts", None) for each in frozen.encoders.values()]
+    checks = [
+        getattr(encoder, "check_texts", None) for encoder in frozen.encoders.values()
+    ]
     if not any(checks):
         return
     texts: dict[tuple[str, ...], None] = {}

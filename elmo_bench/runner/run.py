@@ -171,8 +171,8 @@ def _refitted(prepared: "Prepared", paths: RunPaths, record: Record) -> Record:
         refitted = refit(prepared, record.epochs.best, paths.work)
         trained = refitted.trained
         head: Any = trained.module.head
-        kept = keep_head(head, trained.about, paths, record.attempt, refit=True)
-    update = {"kept": Kept(**kept), "refit": Refit(**refitted.of_record)}
+        head_files = keep_head(head, trained.about, paths, record.attempt, refit=True)
+    update = {"kept": Kept(**head_files), "refit": Refit(**refitted.of_record)}
     record = record.model_copy(update=update)
     ledger.rewrite_record(paths, record)
     # The predictions are the first head's, as the scores of the record are.
@@ -216,13 +216,13 @@ def _trained(
             content["files"] = files
         if reads_own_data(spec.task):
             content["serving"] = serving_of(prepared, trained)
-        kept = trained
+        to_keep = trained
         if setup.refit:
             refitted = refit(prepared, trained.history.best_epoch, paths.work)
             content["refit"] = refitted.of_record
-            kept = refitted.trained
+            to_keep = refitted.trained
         content["kept"] = keep_head(
-            kept.module.head, kept.about, paths, attempt, refit=setup.refit
+            to_keep.module.head, to_keep.about, paths, attempt, refit=setup.refit
         )
         record = record_of(content)
         ledger.write_record(paths, record, outcomes)

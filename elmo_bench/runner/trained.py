@@ -136,17 +136,17 @@ class TrainedHead:
             note_long_words(set(words))
         loaded = self._loaded
         if loaded is None:
-            known = {*self.saved.about.lexicon["words"], *words}
-            frozen = _frozen_of(self.spec, self.setup, known, self.record_file)
-            return Loaded(known, frozen, *self._build(frozen))
+            vocabulary = {*self.saved.about.lexicon["words"], *words}
+            frozen = _frozen_of(self.spec, self.setup, vocabulary, self.record_file)
+            return Loaded(vocabulary, frozen, *self._build(frozen))
         new = {*words} - loaded.words
         if not new:
             return loaded
-        known = loaded.words | new
-        frozen = with_words(loaded.frozen, self.setup, known, new)
+        vocabulary = loaded.words | new
+        frozen = with_words(loaded.frozen, self.setup, vocabulary, new)
         if frozen.vectors is loaded.frozen.vectors:
-            return replace(loaded, words=known)
-        return Loaded(known, frozen, *self._build(frozen))
+            return replace(loaded, words=vocabulary)
+        return Loaded(vocabulary, frozen, *self._build(frozen))
 
     def _build(self, frozen: Frozen) -> tuple[Any, Indexer]:
         return build_kept(self.spec, self.setup, frozen, self.saved, self.head_file)

@@ -99,12 +99,12 @@ def check_once(options: Sequence[str], *, single: bool = False) -> None:
     single: the command takes one value of each option. Others make a run of each value,
     and somebody who writes `seed=0 seed=1` wants both.
     """
-    given: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     for option in options:
         key, is_option, value = option.partition("=")
         if is_option:
-            given.setdefault(key.lstrip("+"), []).append(value)
-    for key, values in given.items():
+            by_key.setdefault(key.lstrip("+"), []).append(value)
+    for key, values in by_key.items():
         distinct = list(dict.fromkeys(values))
         if len(distinct) > 1:
             advice = f"Give all of its values at once: {key}={','.join(distinct)}"

@@ -100,9 +100,9 @@ def check_rules(config: DictConfig, rules: Rules, nullable: Sequence[str]) -> No
             if value == "" and not is_right:
                 raise UserError(f"{option}=: the value is empty. Give {wanted}.")
             if not is_right:
-                given = "null" if value is None else value
+                written = "null" if value is None else value
                 or_null = ", or null" if may_be_null else ""
-                raise UserError(f"{option}={given}: give {wanted}{or_null}")
+                raise UserError(f"{option}={written}: give {wanted}{or_null}")
     plain: Any = OmegaConf.to_container(config, resolve=True)
     for option, value in dotted(plain).items():
         try:

@@ -17,10 +17,10 @@ def has_changes(settings: Mapping[str, Any], changes: Mapping[str, str]) -> bool
 
     Nobody's word is taken for them: a command and a label are made of changes.
     """
-    known = {**ABSENT, **settings}
+    stated = {**ABSENT, **settings}
     for key in changes.keys() - UNCHANGED - {"head"}:
-        if key in known:
-            value = spelled(known[key])
+        if key in stated:
+            value = spelled(stated[key])
         elif key.startswith("encoder.contextual.") and not invented({key: None}):
             value = "null"  # in no settings
         else:

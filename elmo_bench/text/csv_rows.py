@@ -111,8 +111,8 @@ def rows_of_csv(path: Path, ending: str, *, marks_are_text: bool = False) -> lis
                 how = "Remove the space before a quotation mark that opens a cell"
             elif misread or len(names) == 1:
                 read = f"{', '.join(names):.60}, separated by {separator!r}"
-                known = "The first line must have the names, between , ; or tabs"
-                how = f"The columns were read as {read}. {known}"
+                rule = "The first line must have the names, between , ; or tabs"
+                how = f"The columns were read as {read}. {rule}"
             raise UserError(f"{path}:{start}: {what}. {how}.")
         return {names[place]: cells[place] for place in used}
 

@@ -283,8 +283,8 @@ class OwnData:
         """The error for a part without a column."""
         what = f"no column that is named as {part} usually is"
         for name in usual_columns(part, columns):
-            for other, given in self.columns.items():
-                if given == name:
+            for other, taken in self.columns.items():
+                if taken == name:
                     what = f"column {name} is already data.{other}"
         column = self.columns.get(part)
         if column is not None:

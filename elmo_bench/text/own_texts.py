@@ -69,19 +69,19 @@ def _cell(text: Any) -> Any:
 
 def with_probabilities(
     examples: Sequence[Any],
-    found: Sequence[Mapping[str, float] | Sequence[Mapping[str, float]] | None],
+    predicted: Sequence[Mapping[str, float] | Sequence[Mapping[str, float]] | None],
 ) -> list[Any]:
     """The examples, whose rows have a column for each label.
 
-    found: the probabilities for each example, or a list of them for each of its tokens,
-    which is a list in its cells; None for one without text.
+    predicted: the probabilities for each example, or a list of them for each of its
+    tokens, which is a list in its cells; None for one without text.
     """
     labels: dict[str, None] = {}
-    for shares in found:
+    for shares in predicted:
         first = shares[0] if isinstance(shares, Sequence) else shares
         labels |= dict.fromkeys(first or ())
     changed = []
-    for example, shares in zip(examples, found, strict=True):
+    for example, shares in zip(examples, predicted, strict=True):
         cells: dict[str, Any] = {}
         for label in labels:
             cells[f"{PROBABILITY} {label}"] = _cell_of(shares, label)

@@ -107,20 +107,20 @@ class TokenData(SuiteData):
         splits = super().read(suite, root)
         for split, examples in splits.items():
             labels = [*_labels(examples)]
-            known = len(_known(labels))
-            if not known:
+            labelled = len(_known(labels))
+            if not labelled:
                 raise UserError(
                     f"task.data.{suite}.{split}: its words have no labels. "
                     "Give files with labels."
                 )
-            missing = len(labels) - known
+            missing = len(labels) - labelled
             if missing:
                 which = f"{missing:,} of {len(labels):,}"
                 note(
                     f"{split}: words without a label, in no loss and no score: {which}"
                 )
             # A batch without any label has no loss.
-            splits[split] = [each for each in examples if _known(each.gold)]
+            splits[split] = [example for example in examples if _known(example.gold)]
         if self.labels == CONTROL:
             control = control_labels(_known(_labels(splits["train"])))
             for split, examples in splits.items():
@@ -212,8 +212,8 @@ class TokenAccuracy(LabelAccuracy):
         check_lengths([*chain(*gold)], [*chain(*predicted)])
         golds: list[Labels] = []
         guesses: list[Labels] = []
-        for labels, found in zip(gold, predicted, strict=True):
-            pairs = zip(labels, found, strict=True)
+        for labels, answers in zip(gold, predicted, strict=True):
+            pairs = zip(labels, answers, strict=True)
             golds.append(_known(labels))
             guesses.append([guess for label, guess in pairs if label not in UNKNOWN])
         right = [_count_right(*labels) for labels in zip(golds, guesses, strict=True)]

@@ -90,10 +90,10 @@ def line_of(path: Path, question: str, *, occurrence: int = 1) -> int:
     spellings = [json.dumps(question), json.dumps(question, ensure_ascii=False)]
     either = "|".join(map(re.escape, spellings))
     written = re.compile(rf'"id"\s*:\s*({either})')
-    found = 0
+    count = 0
     for number, line in read_lines(path):
-        found += len(written.findall(line))
-        if found >= occurrence:
+        count += len(written.findall(line))
+        if count >= occurrence:
             return number
     return 1
 

@@ -80,8 +80,8 @@ class Head(LogisticHead):
         ends = [0]
         for text in texts:
             for features in features_of(text):
-                known = (self.columns.get(name) for name in features)
-                columns += [column for column in known if column is not None]
+                places = (self.columns.get(name) for name in features)
+                columns += [column for column in places if column is not None]
                 ends.append(len(columns))
         shape = (len(ends) - 1, len(self.columns))
         return sparse.csr_array((np.ones(len(columns)), columns, ends), shape=shape)

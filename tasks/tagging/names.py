@@ -43,10 +43,10 @@ def probabilities_of(shares: Tensor, labels: Sequence[str]) -> list[dict[str, fl
     tags = [_written(label, plain="O" not in labels) for label in labels]
     tokens = []
     for row in shares.tolist():
-        found = dict.fromkeys(tags, 0.0)
+        by_tag = dict.fromkeys(tags, 0.0)
         for tag, share in zip(tags, row, strict=True):
-            found[tag] += share
-        tokens.append(found)
+            by_tag[tag] += share
+        tokens.append(by_tag)
     return tokens
 
 

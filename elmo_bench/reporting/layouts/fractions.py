@@ -176,5 +176,5 @@ def _message(points: pd.DataFrame, experiment: Experiment) -> str:
 
 
 def _points_with(row: Mapping[str, Any] | pd.Series) -> str:
-    told = "" if row["verdict"] == "ahead" else f" ({row['conclusion']})"
-    return f"{row['gain']:.1f} points{told} with {percent(row['share'])}"
+    conclusion = "" if row["verdict"] == "ahead" else f" ({row['conclusion']})"
+    return f"{row['gain']:.1f} points{conclusion} with {percent(row['share'])}"
