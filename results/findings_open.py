@@ -114,7 +114,7 @@ def _context_alone(tables: Tables) -> str:
     tested = len(shown) + len(ties)
     so_far = "; other tasks are not tested yet" if tested < len(PAPERS_TASKS) else ""
     return (
-        "Context alone, over ELMo's layers that read one word at a time, "
+        "Context by itself, over ELMo's layers run on each word alone, "
         f"{', and '.join(clauses)}{so_far}."
     )
 

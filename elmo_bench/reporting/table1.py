@@ -62,17 +62,21 @@ def others_table(
     for name, of_name in gains.items():
         formats.append(gain_column(frame, f"{name} − {BASELINE}", of_name, "basis"))
     has_other = pd.concat([gains[name] for name in shown]).index
+    frame = frame[frame.basis.isin(has_other)]
+    note = (
+        f"{lead} − {BASELINE} is judged with the primary tests, the others with "
+        "all exploratory ones of table 1 in full "
+        f"({_tested(comparisons, 'exploratory')})."
+    )
+    if any(not frame.basis.isin(of_name.index).all() for of_name in gains.values()):
+        note += " An empty cell has no runs yet."
     suite = systems.suite.iloc[0]
     return make_table(
         f"{suite}-others",
         f"Other encoders in the place of {lead}: gains on test, suite {suite}",
-        frame[frame.basis.isin(has_other)],
+        frame,
         formats,
-        notes=[
-            f"{lead} − {BASELINE} is judged with the primary tests, the others with "
-            "all exploratory ones of table 1 in full "
-            f"({_tested(comparisons, 'exploratory')})."
-        ],
+        notes=[note],
     )
 
 
@@ -139,12 +143,9 @@ def _together(
         count = _tested(comparisons, family)
         if not count:
             continue
-        if family == "primary":
-            counts.append(f"{count} ({family})")
-            continue
         counts.append(f"{count} ({family}: {', '.join(steps_)})")
         left = len(steps_) * len(tasks) - count
-        if left > 0 and set(systems.task) <= set(tasks):
+        if family != "primary" and left > 0 and set(systems.task) <= set(tasks):
             missing.append(
                 f"Marks in the columns {' and '.join(steps_)} may change when "
                 f"their {left} missing tests have runs."

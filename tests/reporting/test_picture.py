@@ -52,7 +52,10 @@ def test_table_1_has_the_steps_of_the_gain_that_have_runs(tmp_path):
     main = experiment_in(tmp_path, "table1")
     table = table1(*main)
     assert table.notes[0] == "Seeds: 2 (Inference, Named entities, Sentiment)."
-    assert table.notes[1] == "Tests that are judged together: 7 (primary), 2 (parts: layers, context)."
+    assert table.notes[1] == (
+        "Tests that are judged together: 7 (primary: gain, word vector, layers and context), "
+        "2 (parts: layers, context)."
+    )
     assert table.notes[2] == "Marks in the columns layers and context may change when their 10 missing tests have runs."
     assert table.notes[3] == "Holm's adjustment is over the 7 tests that have runs, of 18 that are planned."
     assert "No runs yet on sentiment: elmo_word." in table.notes
