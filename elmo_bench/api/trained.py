@@ -48,8 +48,7 @@ class Predictor:
         probability sums over all sequences with this tag at this token, so the most
         probable tags need not be the sequence that `predict` returns.
 
-        Raises UserError unless the task reads data of your own; other tasks have no
-        probabilities.
+        Raises UserError unless the task reads data of your own.
         """
         import pandas as pd
 

@@ -16,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
+from elmo_bench.base.errors import UserError
+
 ITERATIONS = 1000  # of L-BFGS at most; more change a score seldom
 
 
@@ -108,6 +110,10 @@ class LogisticHead(nn.Module):
         factor: float,
     ):
         super().__init__()
+        if not c > 0 or not factor > 0:
+            raise UserError(
+                f"task.head.c={c}, task.head.factor={factor}: give numbers above 0."
+            )
         self.embedder = embedder
         self.c = c
         self.factor = factor

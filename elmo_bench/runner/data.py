@@ -196,32 +196,33 @@ def distinct_texts(examples: Sequence[Any]) -> list[Text]:
 def training_split(train: Sequence[Any], spec: RunSpec, setup: Setup) -> list[Any]:
     """The examples that a run trains on: those without long texts, and of these what
     its `data` options say."""
+    short = without_long_texts(train, "train")
+    if not short:
+        raise UserError(
+            f"train: every example has over {LONGEST_TEXT:,} tokens. Split the texts."
+        )
     return training_fraction(
-        without_long_texts(train),
+        short,
         seed=setup.seed,
         fraction=spec.settings["data.train_fraction"],
         limit=spec.settings["data.max_train"],
     )
 
 
-def without_long_texts(train: Sequence[Any]) -> list[Any]:
-    """The examples that have no text of more than LONGEST_TEXT tokens.
+def without_long_texts(examples: Sequence[Any], split: str) -> list[Any]:
+    """The examples to train on: those that have no text of over LONGEST_TEXT tokens.
 
-    Notes how many others there are. Raises UserError if there are no more.
+    Notes how many others there are.
     """
     short = []
-    for example in train:
+    for example in examples:
         if max(map(len, example.texts), default=0) <= LONGEST_TEXT:
             short.append(example)
-    left_out = len(train) - len(short)
+    left_out = len(examples) - len(short)
     if left_out:
         note(
-            f"train: {left_out} of {len(train)} examples left out: texts of over "
+            f"{split}: {left_out} of {len(examples)} examples left out: texts of over "
             f"{LONGEST_TEXT:,} tokens"
-        )
-    if not short:
-        raise UserError(
-            f"train: every example has over {LONGEST_TEXT:,} tokens. Split the texts."
         )
     return short
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from pydantic import Field
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -58,6 +59,8 @@ class About(Model):
     # Trained on train and dev. Written only if it was; heads of earlier versions lack
     # it.
     refit: bool = False
+    # The column of each part of the user's data; heads of earlier versions lack it.
+    columns: dict[str, str] = Field(default_factory=dict)
 
 
 class KeptHead(NamedTuple):

@@ -132,7 +132,7 @@ class Prepared:
     frozen: Frozen
     suite_vectors: StaticVectors  # decide about slices, whatever the encoder
     notes: list[str]  # what reading the data had to decide, such as examples left out
-    checks: dict[str, int]  # counts of `check_splits`, of the whole splits
+    checks: dict[str, int]  # counts of `check_splits`, before train is cut
     code: dict[str, str]  # `RunSpec.code`, as loaded
 
     @property

@@ -16,7 +16,7 @@ from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.machine import subnormals_as_zeros
 from elmo_bench.base.progress import Clock, console
 from elmo_bench.encoders.tuning import tuned_part
-from elmo_bench.runner.data import all_words
+from elmo_bench.runner.data import all_words, without_long_texts
 from elmo_bench.runner.prepare import Prepared, load_frozen
 from elmo_bench.runner.train import (
     Trained,
@@ -75,7 +75,8 @@ def refit(prepared: Prepared, epochs: int, work: Path) -> Refitted:
     `train` does. Raises UserError as `train` does.
     """
     clock = Clock().start()
-    examples = [*prepared.splits["train"], *prepared.splits["dev"]]
+    dev = without_long_texts(prepared.splits["dev"], "dev, in the refit")
+    examples = [*prepared.splits["train"], *dev]
     both = replace(prepared, splits={"train": examples})
     if tuned_part(prepared.frozen.encoders) is not None:
         # The first training has changed the encoder.

@@ -126,7 +126,7 @@ def make_trainer(
         devices=1,
         precision=prepared.spec.settings["trainer.precision"],
         max_epochs=epochs_of(prepared.spec),
-        gradient_clip_val=prepared.spec.part("task.training")["clip"],
+        gradient_clip_val=prepared.spec.part("task.training").get("clip"),
         num_sanity_val_steps=0,
         limit_val_batches=None if scored else 0,
         # Without scores nothing chooses an epoch; Lightning would add a callback that
@@ -155,7 +155,7 @@ def _patience(training: Mapping[str, Any], trained: Trained) -> list[EarlyStoppi
 
 def _averages(training: Mapping[str, Any]) -> list[Callback]:
     """The moving average of the weights, if the training has one."""
-    options = training["ema"]
+    options = training.get("ema")
     if not options:
         return []
     return [construct("task.training.ema", {"ema": Ema}, {"name": "ema", **options})]
@@ -247,6 +247,8 @@ def build(prepared: Prepared) -> Trained:
         lexicon=lexicon_of(splits["train"]),
         encoders=prepared.frozen.checksums,
     )
+    if columns := getattr(prepared.data, "trained_on", {}):
+        about = about.model_copy(update={"columns": columns})
     module = _module(prepared, training, about)
     head: Any = module.head
     stores = build_stores(setup, prepared.frozen.encoders)
@@ -297,7 +299,9 @@ def _module(
             training["schedule"],
             tuned_rate=prepared.spec.settings.get(TUNED_RATE),
         )
-    except (TypeError, ValueError) as error:
+    except torch.OutOfMemoryError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
         if included_lines(error):
             raise
         raise UserError(

@@ -35,6 +35,7 @@ from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.settings import OWN_COLUMNS, OWN_FILES
 from elmo_bench.text.batch import Indexer
+from elmo_bench.text.own_data import OwnData
 from elmo_bench.training.batches import DataModule
 from elmo_bench.training.module import predictions_of
 from elmo_bench.training.quiet import quiet
@@ -83,6 +84,8 @@ class TrainedHead:
         self.record_file = record_file
         self.spec = spec
         self.data = build_data(spec, setup)
+        if isinstance(self.data, OwnData):
+            self.data.trained_on = self.saved.about.columns
         check_vectors(spec, vectors)
         encoders = encoders_of(spec, weights, vectors)
         setup = replace(
@@ -183,8 +186,8 @@ class TrainedHead:
 def no_probabilities(task: str) -> str:
     """The sentence for a task whose head gives none."""
     return (
-        f"task={task}: its head gives no probabilities of labels. "
-        "The heads of classification, pairs and tagging do."
+        f"task={task} gives no probabilities of labels. "
+        "The tasks classification, pairs and tagging do."
     )
 
 

@@ -19,6 +19,7 @@ from elmo_bench.base.reading import reader, reading
 from elmo_bench.text.sizes import LARGEST, Sizes, check_names, lines_of
 
 Row = dict[str, Any]  # cell by column
+NumberedRow = tuple[int, list[str]]  # the line that it begins in, its cells
 _SEPARATOR = re.compile(r"(?i)sep=([,;|\t])\s*")  # Excel's first line
 # Without backtracking, for which the parts of a long cell would be kept.
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
@@ -91,9 +92,12 @@ def rows_of_csv(path: Path, ending: str, *, marks_are_text: bool = False) -> lis
             quoting = csv.QUOTE_NONE
         marks.note_text(path, by_others=marks_are_text)
     lines = chain(["\n", *start[1:]] if named else start, lines)
-    rows = _cells(path, lines, separator, quoting)
-    _, header = next(rows, (1, []))
+    sizes = Sizes(path)
+    every_row = _cells(path, lines, separator, quoting, sizes)
+    _, header = next(_filled(every_row), (1, []))
     names = [name.strip() for name in header]
+    has_one = len(names) == 1
+    rows = _with_blank(every_row, sizes) if has_one else _filled(every_row)
     # Excel and pandas leave columns without a name, which nobody can choose.
     unnamed = names.count("") > 1
     used = [place for place, name in enumerate(names) if name or not unnamed]
@@ -109,9 +113,11 @@ def rows_of_csv(path: Path, ending: str, *, marks_are_text: bool = False) -> lis
             how = "Fix this row"
             if any(_SPACED.match(cell) for cell in cells):
                 how = "Remove the space before a quotation mark that opens a cell"
-            elif misread or len(names) == 1:
+            elif misread or has_one:
                 read = f"{', '.join(names):.60}, separated by {separator!r}"
                 rule = "The first line must have the names, between , ; or tabs"
+                if has_one:
+                    rule += f"; a cell with {separator!r} inside must be in quotes"
                 how = f"The columns were read as {read}. {rule}"
             raise UserError(f"{path}:{start}: {what}. {how}.")
         return {names[place]: cells[place] for place in used}
@@ -166,27 +172,48 @@ def _pieces(path: Path) -> Iterator[str]:
 
 
 def _cells(
-    path: Path, lines: Iterable[str], separator: str, quoting: Any
-) -> Iterator[tuple[int, list[str]]]:
-    """(the line that a row begins in, its cells) of each row that has cells.
+    path: Path, lines: Iterable[str], separator: str, quoting: Any, sizes: Sizes
+) -> Iterator[NumberedRow]:
+    """(the line that a row begins in, its cells) of each row; [] of a blank line.
 
     Raises UserError.
     """
     csv.field_size_limit(LARGEST)
     table = csv.reader(lines, delimiter=separator, quoting=quoting, strict=True)
-    sizes = Sizes(path)
     start = 1
     try:
         for cells in table:
             if cells:
                 sizes.add(len(cells), line=start)
-                yield start, cells
+            yield start, cells
             start = table.line_num + 1
     except csv.Error as error:
         what = f"not a row of a table ({error})"
         raise UserError(
             f"{path}:{start}: {what}. Fix the quotes of this row."
         ) from None
+
+
+def _filled(rows: Iterable[NumberedRow]) -> Iterator[NumberedRow]:
+    """Those of some rows that have cells."""
+    return (row for row in rows if row[1])
+
+
+def _with_blank(rows: Iterable[NumberedRow], sizes: Sizes) -> Iterator[NumberedRow]:
+    """The rows of one column, where a blank line is an empty cell; not at the end.
+
+    Raises UserError for too many.
+    """
+    blank = 0
+    for start, cells in rows:
+        if not cells:
+            blank += 1
+            continue
+        for _ in range(blank):
+            sizes.add(1, line=start)
+            yield start, [""]
+        blank = 0
+        yield start, cells
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ What is guessed is noted. Imports no torch.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from elmo_bench.base.sources import TABLES
 from elmo_bench.text.columns import unescaped
 from elmo_bench.text.csv_rows import note_quoted
 from elmo_bench.text.cut import cut_missing
+from elmo_bench.text.labelled import Labelled
 from elmo_bench.text.own_checks import (
     GOLD,
     PREDICTED,
@@ -39,34 +39,6 @@ from elmo_bench.text.tables import (
 from elmo_bench.text.vocabulary import tokeniser
 
 MERGE = "merge"  # of `data.alike`
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Tokenised texts and the label that they have together."""
-
-    texts: tuple[tuple[str, ...], ...]
-    gold: str | None  # None: unknown
-    # The row that it was read from.
-    row: Row = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def group(self) -> tuple[str, ...]:
-        """The first text.
-
-        Examples of one group stay together, in splits and in fractions of the training
-        data.
-        """
-        return self.texts[0]
-
-
-def label_numbers(examples: Sequence[Labelled], labels: Sequence[str]) -> list[int]:
-    """The number of each example's label, its position in `labels`.
-
-    0 for a label that training lacks, of which no loss is computed.
-    """
-    numbers = {label: number for number, label in enumerate(labels)}
-    return [numbers.get(example.gold or "", 0) for example in examples]
 
 
 class OwnData:
@@ -116,6 +88,8 @@ class OwnData:
         self.tokenizer = tokenizer
         self.cut = tokeniser(tokenizer)
         self.columns = columns
+        # The column of each part that the training data were read from.
+        self.trained_on: dict[str, str] = {}
         self.read_last: Path | None = None  # by `read_file`
         self.marks_are_text = False  # in TSV files, as one of those of `read` shows
 
@@ -151,6 +125,7 @@ class OwnData:
     def read_file(self, path: Path) -> list[Any]:
         rows = self.read_rows(path)
         names = self.names(rows, gold=False)
+        check_lists(rows, names.values())
         examples = self.every_example(rows, names, str(path))
         empty = sum(not all(example.texts) for example in examples)
         if empty == len(examples):
@@ -184,11 +159,12 @@ class OwnData:
         The path's ending names the form; CSV is written as in the file that `read_file`
         read last. A guess is None for an example without text.
         """
+        # A column `gold` of the user stays if no label was read.
+        has_gold = any(example.gold is not None for example in examples)
         rows: list[Row] = []
         for example, guess in zip(examples, predicted, strict=True):
             row = {**example.row}
-            # A column `gold` of the user stays where no label was read.
-            if example.gold is not None or GOLD not in row:
+            if has_gold or GOLD not in row:
                 row[GOLD] = example.gold
             rows.append(row | {PREDICTED: guess})
         write_predicted(path, examples, rows, like=self.read_last)
@@ -260,7 +236,6 @@ class OwnData:
                 listed.append(f"{part}={fit[0]}{others}")
             elif gold or part != self.parts[-1]:
                 raise self.no_column(part, columns)
-        check_lists(rows, chosen.values())
         texts = [rows[0].get(chosen[part]) for part in self.parts[:-1]]
         tokenised = ""
         if any(isinstance(text, str) for text in texts):
@@ -271,13 +246,19 @@ class OwnData:
     def columns_for(
         self, part: str, columns: Sequence[str], *, taken: Iterable[str] = ()
     ) -> list[str]:
-        """The columns that a part may be, best first: the named one, or usual ones."""
+        """The columns that a part may be, best first.
+
+        The named one; or that of the training data, then those of usual names.
+        """
         column = self.columns.get(part)
         if column is not None:
             return [column] if column in columns else []
+        fit = usual_columns(part, columns)
+        trained = self.trained_on.get(part, "")
+        if trained in columns:
+            fit = list(dict.fromkeys([trained, *fit]))
         named = set(self.columns.values())  # also of parts that come later
-        usual = usual_columns(part, columns)
-        return [name for name in usual if name not in taken and name not in named]
+        return [name for name in fit if name not in taken and name not in named]
 
     def no_column(self, part: str, columns: Sequence[str]) -> UserError:
         """The error for a part without a column."""
@@ -301,6 +282,7 @@ class OwnData:
         names = self.names(next(iter(splits.values())))
         examples: dict[str, list[Any]] = {}
         for split, rows in splits.items():
+            check_lists(rows, names.values())
             examples[split] = self.complete(
                 self.every_example(rows, names, split), split
             )
@@ -310,7 +292,7 @@ class OwnData:
                     f"{split}: no {self.unit} with {columns}. "
                     "Check the columns, or leave this split out: data.train=FILE"
                 )
-        self.column = names[self.parts[-1]]
+        self.trained_on = names
         return examples
 
     def complete(self, examples: Sequence[Any], split: str) -> list[Any]:
@@ -332,7 +314,8 @@ class OwnData:
 
         Raises UserError for too many labels, and for a single one.
         """
-        check_number_of_labels(splits, self.labels_of, self.column, self.parts[-1])
+        part = self.parts[-1]
+        check_number_of_labels(splits, self.labels_of, self.trained_on[part], part)
         note_labels(splits, self.labels_of, chance=self.plain, merge=self.merge)
         note_contradictions(splits, self.unit)
 

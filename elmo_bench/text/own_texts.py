@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import note
 from elmo_bench.text.own_checks import note_replaced
 from elmo_bench.text.tables import Row, write_table
 
@@ -73,6 +74,8 @@ def with_probabilities(
 ) -> list[Any]:
     """The examples, whose rows have a column for each label.
 
+    Columns of the user that have such a name are replaced, with a note.
+
     predicted: the probabilities for each example, or a list of them for each of its
     tokens, which is a list in its cells; None for one without text.
     """
@@ -81,11 +84,18 @@ def with_probabilities(
         first = shares[0] if isinstance(shares, Sequence) else shares
         labels |= dict.fromkeys(first or ())
     changed = []
+    replaced: dict[str, None] = {}
     for example, shares in zip(examples, predicted, strict=True):
         cells: dict[str, Any] = {}
         for label in labels:
-            cells[f"{PROBABILITY} {label}"] = _cell_of(shares, label)
+            name = f"{PROBABILITY} {label}"
+            cells[name] = _cell_of(shares, label)
+            if name in example.row:
+                replaced[name] = None
         changed.append(replace(example, row=example.row | cells))
+    for name in replaced:
+        why = "since probabilities have this name. Rename it in the input to keep it"
+        note(f"the column {name:.60} of the input is replaced, {why}")
     return changed
 
 

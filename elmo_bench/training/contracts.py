@@ -40,9 +40,9 @@ class Example(Protocol):
 class Data(Protocol):
     """Reads the suites.
 
-    Built with the keyword arguments under `data` in `conf/task/<task>.yaml`, one a
-    suite. For slices of test by units that are not examples, it has
-    `within(example, predicted, keeps) -> (gold, predicted)`: of the gold and of a
+    Built with the keyword arguments under `data` in `conf/task/<task>.yaml`: one a
+    suite, or options of own data. For slices of test by units that are not examples, it
+    has `within(example, predicted, keeps) -> (gold, predicted)`: of the gold and of a
     prediction, the entities (or chains, or words) whose words `keeps` accepts. It
     returns None to leave the example out, which must not depend on the prediction.
     With `of_texts(texts)`, the Examples of texts in memory, without gold, `load` takes
@@ -97,7 +97,7 @@ class Head(Protocol):
     Built with `embedder`, the vocabulary and the numbers under `head` in the yaml. A
     head whose loss is a sum has `items`: how many items (sentences, say) the last loss
     is the sum of. The penalty of the mixes is multiplied by it, so that λ means the
-    same in every task and for every size of a batch. It may have
+    same in every task and for every size of a batch. In a task on own data it may have
     `probabilities(batch)`: for each example {label: probability}, or a list of them,
     one for each token.
     """

@@ -11,7 +11,7 @@ from elmo_bench.nn.layers import label_probabilities
 from elmo_bench.nn.logistic import LogisticHead
 from elmo_bench.nn.tfidf import TfIdf, character_counter, terms_of, token_counter
 from elmo_bench.text.batch import Indexer, Text
-from elmo_bench.text.own_data import label_numbers
+from elmo_bench.text.labelled import label_numbers
 
 
 class Head(LogisticHead):

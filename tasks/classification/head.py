@@ -10,7 +10,7 @@ from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import label_probabilities
 from elmo_bench.tasks.sst5.head import Head as Bcn
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.own_data import label_numbers
+from elmo_bench.text.labelled import label_numbers
 
 
 class Head(Bcn):

@@ -10,7 +10,7 @@ from torch.nn import functional
 from elmo_bench.encoders.embedder import Embedder
 from elmo_bench.nn.layers import LinearProbe, label_probabilities, mean_pool
 from elmo_bench.text.batch import Indexer
-from elmo_bench.text.own_data import label_numbers
+from elmo_bench.text.labelled import label_numbers
 
 
 class Head(nn.Module):

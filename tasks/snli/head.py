@@ -17,7 +17,7 @@ from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.layers import FeedForward, label_probabilities, max_pool, mean_pool
 from elmo_bench.nn.recurrent import BiLstm
 from elmo_bench.text.batch import Indexer, TextBatch
-from elmo_bench.text.own_data import label_numbers
+from elmo_bench.text.labelled import label_numbers
 
 
 class Head(nn.Module):

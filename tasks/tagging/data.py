@@ -4,7 +4,7 @@ Tags are spans in any usual scheme, or plain tags.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -14,10 +14,15 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
-from elmo_bench.spec.options import spelled
 from elmo_bench.tasks.ner.data import RESERVED
 from elmo_bench.tasks.ner.data import Data as SpanData
-from elmo_bench.tasks.tagging.forms import chosen_form, grouped, note_words, read_form
+from elmo_bench.tasks.tagging.forms import (
+    check_sentences,
+    chosen_form,
+    grouped,
+    note_words,
+    read_form,
+)
 from elmo_bench.text.columns import NO_GOLD, escaped, tokens_of
 from elmo_bench.text.own_checks import GOLD, PREDICTED, SHOWN, folded, is_missing
 from elmo_bench.text.own_data import MERGE, OwnData
@@ -154,6 +159,13 @@ class Data(OwnData):
             how = "or the columns of a token a line: data.columns=1:2"
             raise UserError(f"{error}, {how}") from None
 
+    def columns_for(
+        self, part: str, columns: Sequence[str], *, taken: Iterable[str] = ()
+    ) -> list[str]:
+        """As in OwnData; the column of `data.sentence` is no text and no tags."""
+        fit = super().columns_for(part, columns, taken=taken)
+        return [name for name in fit if name != self.sentence]
+
     def example(self, row: Row, names: Mapping[str, str], where: str) -> Sentence:
         tokens = self.text(row.get(names["tokens"]), where)
         cell = row.get(names["tags"]) if "tags" in names else None
@@ -177,7 +189,7 @@ class Data(OwnData):
         """
         examples: dict[str, list[Sentence]] = super().examples_of(splits)
         written = [*chain(*examples.values())]
-        check_lengths(written)
+        check_sentences(written, self.sentence)
         notation = self.notation(written)
         self.plain = notation is None
         if notation is None:
@@ -291,28 +303,6 @@ def _lines(sentence: Sentence, predicted: Sequence[str]) -> Iterator[str]:
 
 def _is_tag(value: Any) -> bool:
     return isinstance(value, str | int) and value != ""
-
-
-def check_lengths(sentences: Sequence[Sentence]) -> None:
-    """Raise UserError if every sentence has one token.
-
-    Then rows, or the lines between blank lines, are not sentences.
-    """
-    if any(len(sentence.tokens) != 1 for sentence in sentences):
-        return
-    row = sentences[0].row
-    columns = [name for name, cell in row.items() if not isinstance(cell, list)]
-    likely = [name for name in columns if name.lower().startswith("sent")]
-    how = "Remove the blank lines between the tokens of a sentence"
-    if columns:
-        share = "name the column that all rows of a sentence share"
-        how = f"If a row is a token, {share}: data.sentence=COLUMN"
-    if likely:
-        how = how.replace("COLUMN", spelled(likely[0]))
-    raise UserError(
-        f"all {len(sentences):,} sentences have one token. {how}. "
-        "For single words use task=classification."
-    )
 
 
 def note_misfits(sentences: Sequence[Sentence], notation: Notation) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import TABLES
+from elmo_bench.spec.options import spelled
 from elmo_bench.tasks.ner.data import BOUNDARY
 from elmo_bench.tasks.tagging.layouts import (
     ID,
@@ -231,23 +232,55 @@ def grouped(rows: Sequence[Row], column: str) -> list[Row]:
     """Rows of one token each as sentences.
 
     A sentence is rows that follow each other and have one value, or none, in a column.
-    Each other column becomes a list. Raises UserError if no row has the column.
+    Each other column becomes a list; this one keeps its value. Raises UserError if no
+    row has the column.
     """
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     if column not in names:
         what = f"data.sentence={column:.60}: no such column"
         raise UserError(f"{what}. The columns are {', '.join(names)}.")
     groups: list[list[Row]] = []
-    current: Any = None
+    values: list[Any] = []  # of each group
     for row in rows:
         value = row.get(column)
-        starts = value not in (None, "") and value != current
-        if not groups or starts:
+        if not groups or value not in (None, "", values[-1]):
             groups.append([])
-            current = value
+            values.append(value)
         groups[-1].append(row)
     others = [name for name in names if name != column]
-    return [_lists(group, others) for group in groups]
+    return [
+        {column: value, **_lists(group, others)}
+        for value, group in zip(values, groups, strict=True)
+    ]
+
+
+def check_sentences(sentences: Sequence[Any], column: str | None) -> None:
+    """Raise UserError if every sentence has one token.
+
+    Then rows, or the lines between blank lines, are not sentences. column: of
+    `data.sentence`.
+    """
+    if any(len(sentence.tokens) != 1 for sentence in sentences):
+        return
+    row = sentences[0].row
+    columns = [
+        name
+        for name, cell in row.items()
+        if not isinstance(cell, list) and name != column
+    ]
+    likely = [name for name in columns if name.lower().startswith("sent")]
+    how = "Remove the blank lines between the tokens of a sentence"
+    if columns:
+        share = "name the column that all rows of a sentence share"
+        how = f"If a row is a token, {share}: data.sentence=COLUMN"
+    if likely:
+        how = how.replace("COLUMN", spelled(likely[0]))
+    if column is not None:
+        how = f"data.sentence={column:.60} differs in each row. Name another column"
+    raise UserError(
+        f"all {len(sentences):,} sentences have one token. {how}. "
+        "For single words use task=classification."
+    )
 
 
 def _lists(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Row:

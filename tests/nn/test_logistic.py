@@ -5,9 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from torch import nn
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.nn.logistic import LogisticLayer
+from elmo_bench.nn.logistic import LogisticHead, LogisticLayer
 from elmo_bench.nn.tfidf import TfIdf, character_counter, terms_of, token_counter
 
 TEXTS = ["The cat sat on the mat .", "the CAT saw a dog", "a dog , a cat", "", "mats and dogs ."]
@@ -73,3 +74,9 @@ def test_what_cannot_be_learned_is_the_most_frequent_class():
     empty = LogisticLayer(0, 3)
     [_] = empty.fits(x[:, :0], np.array([0] * 30 + [1] * 50), c=1, factor=1, times=1)
     assert empty.best(x[:, :0]) == [1] * 80
+
+
+@pytest.mark.parametrize(("c", "factor"), [(0, 10.0), (0.1, -1.0), (float("nan"), 10.0)])
+def test_c_and_its_factor_are_above_zero(c, factor):
+    with pytest.raises(UserError, match=r"^task\.head\.c=.*: give numbers above 0\.$"):
+        LogisticHead(nn.Identity(), features=1, classes=2, c=c, factor=factor)

@@ -17,6 +17,7 @@ from elmo_bench.runner.data import (
     note_epochs,
     read_splits,
     training_fraction,
+    training_split,
     without_long_texts,
 )
 from elmo_bench.runner.heads import lexicon_of
@@ -24,7 +25,7 @@ from elmo_bench.spec.budget import readings
 from elmo_bench.spec.describe import command_of
 from elmo_bench.tasks.sst5.data import Phrase
 from elmo_bench.text.vocabulary import LONGEST_TEXT
-from tests.runs import described, first_ones
+from tests.runs import VECTORS, described, first_ones
 
 FRACTIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 # What stays together, told from the examples without their own word for it.
@@ -76,12 +77,12 @@ def test_a_small_part_is_read_again_until_an_epoch_has_its_steps(least, fraction
 
 def test_a_text_too_long_to_train_on_is_left_out_with_a_note():
     short, long = (SimpleNamespace(texts=(("a",), ("a",) * length)) for length in (LONGEST_TEXT, LONGEST_TEXT + 1))
-    assert without_long_texts([short, short]) == [short, short]
+    assert without_long_texts([short, short], "train") == [short, short]
     with noted() as notes:
-        assert without_long_texts([short, long]) == [short]
+        assert without_long_texts([short, long], "train") == [short]
     assert notes == ["train: 1 of 2 examples left out: texts of over 5,000 tokens"]
     with pytest.raises(UserError, match=r"^train: every example has over 5,000 tokens. Split the texts.$"):
-        without_long_texts([long])
+        training_split([long], *described("task=ner", f"suite.vectors={VECTORS}"))
 
 
 def test_the_vocabulary_counts_a_text_once_and_of_phrases_the_sentence():

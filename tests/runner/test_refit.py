@@ -16,6 +16,7 @@ from elmo_bench.runner.refit import Upto, _epochs_done
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import described
+from elmo_bench.text.vocabulary import LONGEST_TEXT
 from elmo_bench.training.module import HeadTraining
 from tests.runs import OWN, VECTORS, first_rows, result
 
@@ -48,8 +49,19 @@ def test_the_kept_head_has_read_dev_and_the_scores_are_those_without_it(tmp_path
     assert record.refit is not None and record.refit.epochs == record.epochs.best
     assert record.refit.examples == record.data.counts.train + record.data.counts.dev
     assert usual.refit is None and words(head) < words(refitted)
+    assert head.about.columns == refitted.about.columns and len(head.about.columns) > 1
     assert refitted.about.spec == record.spec
     assert refitted.about.refit and not head.about.refit
+
+
+def test_a_refit_leaves_long_texts_of_dev_out_as_training_does(tmp_path, capsys):
+    for split, length in (("train", 3), ("dev", LONGEST_TEXT + 1), ("test", 4)):
+        rows = [f"{'word ' * length}{label},{label}" for label in ("good", "bad")]
+        (tmp_path / f"{split}.csv").write_text("\n".join(["text,label", *rows]))
+    options = ["task=classification", f"data.file={tmp_path}", "encoder=tfidf", "refit=true", *SETTINGS]
+    record, _ = run(compose("config", [*options, f"ledger={tmp_path / 'runs'}"]))
+    assert record.refit is not None and record.refit.examples == 2
+    assert "dev, in the refit: 2 of 2 examples left out: texts of over 5,000 tokens" in capsys.readouterr().err
 
 
 def test_a_refit_ends_after_its_epochs(tmp_path):

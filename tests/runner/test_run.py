@@ -12,7 +12,7 @@ from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.ledger import Record, RunPaths, check_record, digest_of, of_split, read_all, read_outcomes, slices_of
 from elmo_bench.runner import run as module
 from elmo_bench.spec.run_spec import RunSpec
-from tests.runs import GOLDEN, files, result, rounded, run_small, small
+from tests.runs import GOLDEN, OWN, files, result, rounded, run_small, small
 
 
 @pytest.fixture
@@ -179,6 +179,7 @@ def test_a_failed_run_leaves_no_record_and_no_file(tmp_path, monkeypatch):
     [
         (["task.training.optimizer.name=adamm"], "optimizer.name=adamm: unknown name"),
         (["task.training.schedule={name: cosine, every: 1}"], "schedule: .*T_max.* Check its options for cosine"),
+        (["task=classification", *OWN["classification"], "task.head.hidden=[8]"], "that does not fit: .*task.head"),
         (["+task.training.ema.decay=2", "+task.training.ema.warming=false"], "ema: .*must be at least 0 and below 1"),
     ],
 )

@@ -211,6 +211,7 @@ def test_rows_of_one_token_are_sentences_by_a_column(tmp_path, content, column):
     assert {sentence.tags for own in splits.values() for sentence in own} == {("B-P", "I-P", "O")}
     assert splits["train"][0].tokens[0].startswith("Ada")
     assert sum(map(len, splits.values())) == 9
+    assert splits["train"][0].row[column] in content  # so predictions can be joined to the rows
 
 
 TABLE = "words,labels\n" + "a,X\nb,Y\n" * 9
@@ -223,6 +224,7 @@ TABLE = "words,labels\n" + "a,X\nb,Y\n" * 9
          "sentence share: data.sentence=sentence_id. For single words use task=classification."),
         ("x.csv", KAGGLE, {}, "data.sentence='Sentence #'."),
         ("x.csv", TABLE, {}, "data.sentence=COLUMN."),
+        ("x.csv", "n,words,labels\n1,a,X\n2,b,Y\n", {"sentence": "n"}, "data.sentence=n differs in each row."),
         ("x.conll", "a X\n\nb Y\n\n" * 9, {}, "one token. Remove the blank lines between the tokens of a sentence."),
         ("x.tsv", "a\tX\n\nb\tY\n\n" * 9, {}, "one token. Remove the blank lines between the tokens of a sentence."),
         ("x.csv", ROWS, {"sentence": "id"}, "data.sentence=id: no such column. The columns are sentence_id, words"),

@@ -15,7 +15,8 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
 from elmo_bench.text import parquet_rows, split_files
-from elmo_bench.text.own_data import Labelled, cut_missing
+from elmo_bench.text.cut import cut_missing
+from elmo_bench.text.labelled import Labelled
 from elmo_bench.text.tables import read_table, write_table
 from tests.hub import COMMIT, as_parquet
 

@@ -14,7 +14,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.tagging.forms import read_form
-from elmo_bench.text.own_texts import rows_of_texts
+from elmo_bench.text.own_texts import rows_of_texts, with_probabilities
 from elmo_bench.text.tables import read_table, write_table
 from tests.text.test_own_data import data, write
 
@@ -60,6 +60,8 @@ def test_labels_that_only_their_spelling_distinguishes_are_noted(tmp_path, label
         ("classification", "text,label,predicted\na b,x,y\n", ["predicted"]),
         ("classification", "text,label,gold\na b,x,y\n", ["gold"]),
         ("classification", "text,gold\na b,x\n", []),
+        ("classification", "text,label,gold\na b,,x\n", []),
+        ("classification", "text,label,gold\na b,y,y\nc d,,x\n", ["gold"]),
         ("tagging", "tokens,tags,gold,predicted\nAda ran,B-P O,x,y\n", ["gold", "predicted"]),
         ("tagging", "tokens,gold\nAda ran,B-P O\n", []),
     ],
@@ -68,9 +70,40 @@ def test_columns_of_the_user_that_are_replaced_are_noted(tmp_path, task, content
     reader = data(task)
     examples = reader.read_file(Path(write(tmp_path / "x.csv", content)))
     with noted() as notes:
-        reader.write(tmp_path / "out.csv", examples, [["O", "O"]] if task == "tagging" else ["z"])
+        guess = ["O", "O"] if task == "tagging" else "z"
+        reader.write(tmp_path / "out.csv", examples, [guess] * len(examples))
     said = "out.csv: the column {} of the input is replaced, since predictions have this name. Rename it in the input"
     assert notes == [f"{said.format(name)} to keep it" for name in replaced]
+
+
+def test_probabilities_of_the_user_that_are_replaced_are_noted(tmp_path):
+    path = Path(write(tmp_path / "x.csv", "text,probability a,probability b\nx,0.1,0.2\n"))
+    with noted() as notes:
+        [example] = with_probabilities(data().read_file(path), [{"a": 0.75, "c": 0.25}])
+    assert example.row == {"text": "x", "probability a": 0.75, "probability b": "0.2", "probability c": 0.25}
+    assert notes[-1].startswith("the column probability a of the input is replaced")
+
+
+def test_an_empty_cell_of_a_single_column_is_a_row(tmp_path):
+    """Excel and spreadsheets write it as a blank line."""
+    path = Path(write(tmp_path / "x.csv", "text\na dog\n\n\na cat\n\n"))
+    reader = data()
+    examples = reader.read_file(path)
+    assert [example.texts for example in examples] == [(("a", "dog"),), ((),), ((),), (("a", "cat"),)]
+    reader.write(tmp_path / "out.csv", examples, ["x", None, None, "y"])
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines == ["text,gold,predicted", "a dog,,x", ",,", ",,", "a cat,,y"]
+
+
+def test_new_texts_are_read_from_the_columns_of_the_training_data(tmp_path):
+    reader = data()
+    reader.trained_on = {"text": "review", "label": "stars"}
+    path = Path(write(tmp_path / "x.csv", "text,review,stars,label\na title,a body,5,x\n"))
+    [example] = reader.read_file(path)
+    assert (example.texts, example.gold) == ((("a", "body"),), "5")
+    path = Path(write(tmp_path / "y.csv", "text,label\na title,x\n"))  # it has other columns
+    [example] = reader.read_file(path)
+    assert (example.texts, example.gold) == ((("a", "title"),), "x")
 
 
 def test_gold_that_is_not_a_number_is_missing(tmp_path):

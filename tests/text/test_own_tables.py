@@ -12,7 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import noted
 from elmo_bench.runner.split_checks import check_splits
 from elmo_bench.text import json_rows, parquet_rows, sizes
-from elmo_bench.text.own_data import Labelled
+from elmo_bench.text.labelled import Labelled
 from elmo_bench.text.split_files import files_of
 from elmo_bench.text.tables import read_table, write_table
 from tests.hub import as_parquet
@@ -105,6 +105,13 @@ def test_lists_that_a_program_printed_into_cells_are_refused(tmp_path, cell):
             UserError, match=r"is a list in one cell, such as .*\. Write words and spaces, or JSON lines"
         ):
             read(write(tmp_path / "x.csv", f"{header}\n{row * 9}"), task)
+
+
+def test_printed_lists_are_refused_in_every_file(tmp_path):
+    write(tmp_path / "x" / "train.jsonl", '{"text": ["a", "b"], "label": "x"}\n{"text": ["c"], "label": "y"}\n' * 9)
+    write(tmp_path / "x" / "test.csv", "text,label\n\"['a', 'b']\",x\n\"['c']\",y\n")
+    with pytest.raises(UserError, match="text is a list in one cell"):
+        read(tmp_path / "x")
 
 
 def test_text_in_brackets_is_no_list(tmp_path):

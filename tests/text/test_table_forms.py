@@ -12,7 +12,7 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.text import parquet_rows
 from elmo_bench.text.csv_rows import _QUOTED
 from elmo_bench.text.cut import _mirrored
-from elmo_bench.text.own_data import Labelled
+from elmo_bench.text.labelled import Labelled
 from elmo_bench.text.tables import read_table, write_table
 from tests.hub import as_parquet
 from tests.text.test_own_data import write
