@@ -245,7 +245,7 @@ def test_probabilities_of_a_suite_s_task_are_refused(elmo_run, tmp_path, refused
     record = RunPaths.of(*elmo_run).record
     frozen = ["--weights", GOLDEN, "--vectors", VECTORS]
     said = refused("predict", record, given, tmp_path / "out.conll", "--probabilities", *frozen)
-    assert "task=ner: its head gives no probabilities of labels." in said
+    assert "task=ner gives no probabilities of labels." in said
     assert not (tmp_path / "out.conll").exists()
 
 
