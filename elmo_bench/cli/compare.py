@@ -20,7 +20,13 @@ from elmo_bench.ledger import Copies, check_exists, read_all
 from elmo_bench.reporting.by_label import by_label
 from elmo_bench.reporting.comparisons import compare
 from elmo_bench.reporting.console import fitted
-from elmo_bench.reporting.formats import gain_formats, joined, words
+from elmo_bench.reporting.formats import (
+    SEEDS_OF_BOTH,
+    VERDICT,
+    gain_formats,
+    joined,
+    words,
+)
 from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
     DAGGER,
@@ -60,9 +66,11 @@ more: scores, and the mean rank with its interval (Holm over all pairs and tasks
 
 @with_texts_of_python
 def main(arguments: list[str]) -> int:
-    """Print the table; 1 if a record is left out, or a run is not reproduced.
+    """Print the table; 1 if a record is refused, or a run is not reproduced.
 
-    Raises UserError if no task has runs of all encoders that can be compared.
+    Lines on stderr name such records, and the runs that no table shows, which change
+    no exit code. Raises UserError if no task has runs of all encoders that can be
+    compared.
     """
     options = _parse(arguments)
     encoders = _encoders(options)
@@ -72,16 +80,17 @@ def main(arguments: list[str]) -> int:
     read = read_all(options.ledger, within, metrics=metric_of, copies=Copies(is_drawn))
     frame = runs(options.ledger, read.records)
     print_problems("compare", [*read.problems, *left_out(frame), *remarks(frame)])
+    _check_suite(options, frame)
     if options.published:
         are_reproduced = print_reproduced(shown(frame), options.ledger)
         return int(not are_reproduced or bool(read.problems))
-    _check_suite(options, frame)
     comparing = compared.of_one_suite_and_size(options, shown(frame))
     where = f"suite {comparing.suite.iloc[0]}, size {comparing['size'].iloc[0]}"
     chosen = compared.chosen(comparing, encoders)
     if chosen.empty:
         problem = compared.nothing_to_compare(options, comparing, encoders, where)
         raise UserError(problem)
+    print_problems("compare", compared.older(comparing, chosen))
     if len(encoders) > 2:
         _print_several(chosen, frame, where)
     else:
@@ -197,8 +206,10 @@ def _print_two(
     other_verdicts = _other_verdicts(frame, comparisons)
     for line, other in zip(lines, other_verdicts, strict=True):
         line["in_table1"] = other
-    # The numbers of seeds have a column, so the last format is left out.
-    *of_gain, _ = gain_formats("")
+    of_gain = []
+    for column in gain_formats(""):
+        if column.heading != SEEDS_OF_BOTH:  # the numbers of seeds have a column
+            of_gain.append(column)
     formats = [
         words("task", "task_name"),
         words("seeds", "seeds"),
@@ -209,8 +220,9 @@ def _print_two(
     ]
     notes = _notes_of_tests(comparisons)
     if any(other_verdicts):
-        # Next to the verdict, which comes fifth.
-        formats.insert(5, words("in table 1", "in_table1"))
+        headings = [column.heading for column in formats]
+        after_verdict = headings.index(VERDICT) + 1
+        formats.insert(after_verdict, words("in table 1", "in_table1"))
         notes.append(IN_TABLE1)
     table = make_table("", "", with_gains(pd.DataFrame(lines), comparisons), formats)
     title = f"test scores of {encoders[0]} minus {encoders[1]}, {where}"

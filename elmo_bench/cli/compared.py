@@ -86,9 +86,10 @@ def chosen(frame: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
     """The systems of these encoders on one basis of each task that has all of them.
 
     They use all of the data. A task has the newest of its bases; each label column of
-    data of the user's own is a task. Adds `task_name`.
+    data of the user's own is a task. An encoder has the newest of its systems on a
+    basis: see `older`. Adds `task_name`.
     """
-    table = systems(frame)
+    table = _newest_of_labels(systems(frame))
     table = table[table.fraction.isin(("", f"{QUICK}=true"))]
     table = table.assign(task_name=_task_names(table))
     newest: dict[str, tuple[str, pd.DataFrame]] = {}
@@ -110,6 +111,32 @@ def chosen(frame: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
     return groups.drop(columns="_position")
 
 
+def _newest_of_labels(table: pd.DataFrame) -> pd.DataFrame:
+    """The newest system of each encoder on each basis.
+
+    Several of one label differ in the options that name columns: one names a column
+    that was guessed for the other, and so has the same examples.
+    """
+    by_time = table.sort_values(["created", "hash"])
+    newest = by_time.drop_duplicates(["basis", "encoder_label"], keep="last")
+    return table[table.hash.isin(newest.hash)]
+
+
+def older(frame: pd.DataFrame, chosen: pd.DataFrame) -> list[str]:
+    """A line for each chosen system that has the place of an older one."""
+    table = systems(frame)
+    lines = []
+    for system in rows_of(chosen):
+        is_same = table.encoder_label == system.encoder_label
+        others = table[is_same & (table.basis == system.basis)]
+        if len(others) > 1:
+            lines.append(
+                f"{system.task_name}, {system.encoder_label}: older runs on the same "
+                "examples, with other options of columns, are left out."
+            )
+    return lines
+
+
 def _task_names(table: pd.DataFrame) -> list[str]:
     names = []
     for system in rows_of(table):
@@ -126,7 +153,7 @@ def answers(chosen: pd.DataFrame, frame: pd.DataFrame) -> list[str]:
     """
     if chosen.empty:
         return []
-    table = systems(shown(frame[frame.variation == ""]))
+    table = _newest_of_labels(systems(shown(frame[frame.variation == ""])))
     sentences = []
     adjusted_apart = False
     has_several = chosen.basis.nunique() > 1

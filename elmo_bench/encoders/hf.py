@@ -221,7 +221,7 @@ class HfEncoder:
                 highlight=False,
             )
         check_encoder(self, name=f"encoder.name={self.name}", slack=slack)
-        # It is not longer than the network can read.
+        # At most 512 pieces: whether the network reads more, a long text will show.
         length = min(self.longest, CPU_POOL[1] // 8)
         ids = torch.ones(1, length, dtype=torch.long, device=self.device)
         frozen(self._forward)(ids, torch.ones_like(ids))
@@ -240,7 +240,7 @@ class HfEncoder:
             if is_of_machine(error):
                 raise
             raise UserError(
-                f"encoder.name={self.folder}: cannot read {ids.shape[1]} pieces at "
+                f"encoder.name={self.name}: cannot read {ids.shape[1]} pieces at "
                 f"once ({str(error).splitlines()[0]:.100}). If it reads fewer, give "
                 "their number as model_max_length in its tokenizer_config.json."
             ) from None
@@ -317,7 +317,7 @@ class HfEncoder:
         size = self.model.config.vocab_size
         if largest >= size:
             raise UserError(
-                f"encoder.name={self.folder}: the tokeniser has a piece number "
+                f"encoder.name={self.name}: the tokeniser has a piece number "
                 f"{largest}, but the model knows {size:,}. Save the tokeniser that the "
                 "model was trained with."
             )

@@ -123,7 +123,7 @@ class Counts(Model):
     that are too long.
     """
 
-    train: Count  # trained on
+    train: Annotated[int, Field(ge=1, le=10**15)]  # trained on
     dev: Count  # used to choose the epoch
     test: Count  # scored once, at the end
 

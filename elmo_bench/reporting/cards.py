@@ -59,7 +59,7 @@ def card(spec: RunSpec) -> str:
     empty if none ships.
     """
     settings = spec.settings
-    kind = settings.get("encoder.contextual.kind", settings["encoder.words"])
+    kind = settings.get("encoder.contextual.kind", settings.get("encoder.words", ""))
     options = {
         "elmo": "encoder.weights",
         "hf": "encoder.contextual.weights",

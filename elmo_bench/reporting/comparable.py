@@ -188,14 +188,20 @@ def _stems(task: pd.DataFrame, notes: set[str]) -> dict[str, str]:
     count = Counter(stems.values())
     named = {}
     for note, stem in stems.items():
-        start = stem.encode()[:LONGEST_STEM].decode(errors="ignore")
-        if start != stem:
-            named[note] = f"{start}-{crc32(f'{stem} {note}'.encode()):08x}"
-        elif count[stem] > 1:
+        named[note] = shortened(stem, note)
+        if named[note] == stem and count[stem] > 1:
             named[note] = f"{stem}-{crc32(note.encode()):08x}"
-        else:
-            named[note] = stem
     return named
+
+
+def shortened(stem: str, note: str) -> str:
+    """The stem; of a long one its start, with a checksum of it and of the note that it
+    is made of.
+    """
+    start = stem.encode()[:LONGEST_STEM].decode(errors="ignore")
+    if start == stem:
+        return stem
+    return f"{start}-{crc32(f'{stem} {note}'.encode()):08x}"
 
 
 def _joined(*parts: str) -> str:

@@ -13,6 +13,8 @@ from elmo_bench.reporting.tables import SEEN_PART, Format, Line, present
 from elmo_bench.spec.variants import PaperFigures
 
 REDUCTION = "error reduction"
+VERDICT = "verdict"
+SEEDS_OF_BOTH = "n of the two"
 
 
 def with_minus(text: str) -> str:
@@ -164,7 +166,7 @@ def gain_formats(over: str = BASELINE, *, split: str = "test") -> list[Format]:
         gain(f"{before}gain{after}"),
         interval(),
         Format(
-            "verdict",
+            VERDICT,
             _verdict,
             {"": "conclusion", SEEN_PART: "seen"},
             hint="conclusion",
@@ -175,7 +177,7 @@ def gain_formats(over: str = BASELINE, *, split: str = "test") -> list[Format]:
         number(REDUCTION, "reduction", ".1f", suffix=" %"),
         number("detectable", "detectable"),
         Format(
-            "n of the two",
+            SEEDS_OF_BOTH,
             _seeds_of_both,
             {"ours": "our_count", "other": "their_count"},
         ),

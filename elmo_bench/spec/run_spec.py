@@ -192,7 +192,7 @@ class RunSpec:
             if name == self.encoder and _kind_of(named) == kind:
                 return [f"encoder={self.encoder}"]
         # The yaml of the others is called after their kind, and the user names them.
-        if kind in files and name != self.encoder:
+        if isinstance(kind, str) and kind in files and name != self.encoder:
             generic = choice_yaml("encoder", kind)["encoder"]
             if generic["name"] == "???" and _kind_of(generic) == kind:
                 weights = str(self.settings.get("encoder.contextual.weights"))

@@ -15,7 +15,9 @@ UNCHANGED = {*VERSIONS, METRIC, *(f"data.{key}" for key in OWN)}
 def has_changes(settings: Mapping[str, Any], changes: Mapping[str, str]) -> bool:
     """Whether the settings of a run have the changes that its record states.
 
-    Nobody's word is taken for them: a command and a label are made of changes.
+    A command and a label are made of changes, so none is taken that the settings do not
+    have. One that the record leaves out is not missed here: `check` and `merge` compute
+    all changes again, `report` and `compare` do not.
     """
     stated = {**ABSENT, **settings}
     for key in changes.keys() - UNCHANGED - {"head"}:

@@ -149,7 +149,8 @@ def test_an_error_of_the_machine_is_not_reported_as_too_many_pieces(tiny_bert, m
         raise RuntimeError(said)
 
     monkeypatch.setattr(encoder, "model", fail)
+    monkeypatch.setattr(encoder, "name", "user/repo")  # whose files are in a cache folder
     ids = torch.ones(1, 37, dtype=torch.long)
     with pytest.raises(kind) as error:
         encoder._forward(ids, ids)
-    assert ("cannot read 37 pieces at once" in str(error.value)) == (kind is UserError)
+    assert ("encoder.name=user/repo: cannot read 37 pieces at once" in str(error.value)) == (kind is UserError)

@@ -30,6 +30,7 @@ from tests.runs import files
 TABLES = [thing for thing in vars(record).values() if inspect.isclass(thing) and thing.__module__ == record.__name__]
 
 MIX = {"weights": [0.5, 0.5], "gamma": 1.0}
+DATA = {"notes": [], "checks": {}}
 
 
 def test_every_key_is_documented_and_present(make_record):
@@ -90,6 +91,7 @@ def test_round_trip(make_record, tmp_path):
         ({"curves": {"dev": [1.0], "steps": [7, 7.5]}}, r"record.curves.steps\[1\]: 7.5 should be a valid integer"),
         ({"created": "yesterday"}, r"record.created: 'yesterday'"),
         ({"corrected": {"scores": "higher"}}, r"record.corrected.scores: only cost, environment can be corrected"),
+        ({"data": DATA | {"counts": {"train": 0, "dev": 10, "test": 10}}}, r"data.counts.train: 0 should be greater"),
         ({"corrected": "cost"}, r"record.corrected: 'cost' should be a valid dictionary"),
     ],
 )

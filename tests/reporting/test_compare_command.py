@@ -1,6 +1,7 @@
 """`elmo-bench compare`: the tables of two and of several encoders on a made-up ledger."""
 
 import re
+import shutil
 from contextlib import suppress
 from statistics import fmean
 
@@ -145,6 +146,23 @@ def test_runs_selected_by_macro_f1_are_tested_by_it_and_stand_apart_from_those_b
     assert main(["report", "--ledger", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "metric=macro_f1" in page and " 0 superseded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoders", ["elmo glove", "elmo glove none"])
+def test_of_runs_that_name_a_column_and_that_guess_it_the_newest_are_compared(tmp_path, capsys, encoders):
+    """They have the same examples."""
+    guessed, named = ({"suite": "reviews", "settings": columns} for columns in ({}, {"data.label": "label"}))
+    fill(tmp_path, "classification", "glove tfidf", created="2025-01-01T00:00:00+00:00", lift=0.4, **guessed)
+    fill(tmp_path, "classification", f"{encoders} tfidf", seeds=2, **named)
+    code, said, error = compare(tmp_path, capsys, *encoders.split())
+    assert code == 0 and "\n\nUse tfidf until more data show a gain: elmo is best on dev" in said
+    assert error == (
+        "elmo-bench compare: classification, glove: older runs on the same examples, with other options of columns, "
+        "are left out.\n"
+    )
+    shutil.rmtree(tmp_path / "reviews")
+    fill(tmp_path, "classification", f"{encoders} tfidf", seeds=2, **named)
+    assert compare(tmp_path, capsys, *encoders.split()) == (0, said, "")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -315,6 +333,8 @@ def test_runs_are_compared_with_the_published_ones(tmp_path, capsys, monkeypatch
     publish(monkeypatch)
     code, _, error = compare(tmp_path, capsys, "--published")
     assert code == 2 and "no run in it is a published one" in error
+    code, _, error = compare(tmp_path, capsys, "--published", "--suite", "opn")
+    assert code == 2 and f"--suite opn: no run in {tmp_path}, which has open" in error
 
 
 def test_encoders_without_runs_of_their_own_are_named_as_the_command_takes_others(tmp_path, capsys):

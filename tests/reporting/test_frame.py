@@ -169,6 +169,11 @@ def test_runs_of_a_task_that_is_not_included_are_named(tmp_path, capsys, make_re
         assert line in capsys.readouterr().err
 
 
+def test_a_run_whose_kind_of_encoder_is_no_text_is_left_out(tmp_path):
+    add(tmp_path, "ner", "elmo", 0, settings={"encoder.contextual.kind": ["elmo"]})
+    assert [line.partition(":")[0] for line in left_out(runs_in(tmp_path))] == ["task ner, encoder elmo"]
+
+
 def test_the_baseline_of_another_precision_of_an_encoder_is_the_plain_one(tmp_path):
     add(tmp_path, "ner", "glove", 0)
     add(tmp_path, "ner", "elmo", 0, settings={"encoder.precision": "int8"})

@@ -209,6 +209,13 @@ def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_no
     })  # fmt: skip
 
 
+def test_the_figure_of_a_long_option_has_a_short_file_name(tmp_path):
+    for letter in "ab":
+        add(tmp_path, "ner", "elmo", 0, settings={"encoder.precision": 300 * "x" + letter})
+    stems = {figure.stem for figure in figures_in(tmp_path, "figure2")}
+    assert len(stems) == 2 and max(map(len, stems)) < 120
+
+
 def test_the_weights_are_those_of_the_default_run(tmp_path):
     plain = add(tmp_path, "ner", "elmo", 0)
     add(tmp_path, "ner", "elmo", 0, place="both")

@@ -1,5 +1,6 @@
 """Cards of encoders and the overview: who is ranked, what an encoder is, what chance scores."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,8 @@ def test_an_encoder_has_the_licence_of_its_card_or_yaml():
     assert licences["elmo"] == "CC BY-SA 3.0" and licences["glove"] == "Public Domain Dedication and License 1.0"
     assert licences["minilm"] == licences["mpnet"] == "Apache-2.0, by the model's card"
     assert licences["mybert"] == licences["none"] == ""
+
+
+def test_settings_without_words_have_no_card():
+    spec = spec_of("ner", "none")
+    assert card(replace(spec, settings={})) == ""

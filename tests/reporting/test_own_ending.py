@@ -2,12 +2,14 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from elmo_bench.__main__ import main
 from elmo_bench.ledger import read_all
 from elmo_bench.reporting.names import short
+from elmo_bench.runner.serving import frozen_bytes
 from tests.runs import OWN, VECTORS
 
 COMPARE = ["compare", "tfidf", "--encoder", "glove", "encoder.vectors=vectors.safetensors", "head=linear"]
@@ -33,6 +35,20 @@ def test_a_sweep_ends_with_the_cost_of_use_a_command_that_uses_the_winner_and_th
     assert all(record.serving.text_ms > 0 for record in by_encoder.values())
     assert main([*COMPARE, "--ledger", str(ledger)]) == 0
     assert "MiB to ship" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("stated", "size"), [({}, 0), ({"files": ["model.bin", "gone.bin"]}, 5)])
+def test_a_name_that_an_encoder_resolves_by_itself_has_the_size_of_the_files_that_it_states(
+    tmp_path, monkeypatch, stated, size
+):
+    monkeypatch.chdir(tmp_path)
+    Path("model.bin").write_bytes(b"12345")
+    prepared = SimpleNamespace(
+        spec=SimpleNamespace(settings={}),
+        setup=SimpleNamespace(encoders={"": {"kind": "mine", "weights": "user/repo"}}),
+        frozen=SimpleNamespace(encoders={"": SimpleNamespace(**stated)}),
+    )
+    assert frozen_bytes(prepared) == size
 
 
 def test_small_figures_have_two_digits_and_large_ones_none_behind_the_point():

@@ -15,6 +15,7 @@ from elmo_bench.reporting.selection import learned_weights
 from elmo_bench.spec.experiments import Experiment, experiments
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.tuning import TRIED_RATES
+from tests.ledger.records import changed, put
 from tests.reporting.frames import board_of, figures_in, runs_in, sections_of, systems_in, tables_in, texts
 from tests.reporting.ledgers import add, fill, spec_of
 from tests.runs import first_ones
@@ -125,6 +126,25 @@ def test_runs_on_a_gpu_have_a_figure_of_their_own(tmp_path):
     [drawn] = figures_in(tmp_path, "tuned")
     assert drawn.stem == "open-ner-tuned-gpu" and "minutes on NVIDIA H200 a run" in drawn.svg
     assert "glove" not in drawn.svg
+
+
+def test_a_run_of_zero_minutes_is_in_no_figure(tmp_path):
+    records = fill(tmp_path, "ner", "glove elmo", 2)
+    fill(tmp_path, "ner", "elmo", 2, lift=0.1, settings=FULL)
+    for record in records:
+        if record.spec.encoder == "glove":
+            rewrite_record(RunPaths.of(tmp_path, record), changed(record, {"cost/cpu_seconds": 0.0}))
+    [drawn] = figures_in(tmp_path, "tuned")
+    assert "elmo frozen" in drawn.svg and "glove" not in drawn.svg
+
+
+def test_a_record_that_says_it_is_not_tuned_is_no_tuned_encoder(tmp_path):
+    fill(tmp_path, "ner", "glove elmo", 2)
+    fill(tmp_path, "ner", "elmo", 2, lift=0.1, settings=FULL)
+    frozen = add(tmp_path, "ner", "minilm", 0, settings={"encoder.contextual.tune": "none"})
+    put(RunPaths.of(tmp_path, frozen).record, changed(frozen, {"changes": {}}))
+    [table], [drawn] = tables_in(tmp_path, "tuned"), figures_in(tmp_path, "tuned")
+    assert "minilm frozen" in {row["encoder"] for row in texts(table)} and "minilm frozen" in drawn.alt
 
 
 def test_without_tuned_runs_there_is_no_figure(tmp_path):

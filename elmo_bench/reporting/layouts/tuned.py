@@ -81,21 +81,21 @@ def draw(
     """Test scores by minutes of processor time, for each group and each device.
 
     Minutes of two devices are not comparable, so runs on a GPU have figures of their
-    own.
+    own. A logarithmic axis has no place for zero minutes.
     """
     if systems.empty:
         return []
     figures = []
     table_ = with_gains(systems, comparisons)
     for (_, device), rows in table_.groupby(["basis", "device"], sort=False):
-        lines = lines_of(rows)
+        lines = lines_of(rows[rows.work_minutes > 0])
         if any(map(_is_tuned, lines)) and len(lines) > 1:
             figures.append(_against_minutes(lines, str(device), experiment))
     return figures
 
 
 def _is_tuned(line: dict[str, Any]) -> bool:
-    return TUNE in line["spec"].settings
+    return line["spec"].settings.get(TUNE) in TRIED_RATES
 
 
 def _against_minutes(

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from elmo_bench.ledger.record import MixWeights
+from elmo_bench.reporting.comparable import shortened
 from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, figure
 from elmo_bench.reporting.formats import number, spread, words
 from elmo_bench.reporting.names import task_title
@@ -169,6 +170,7 @@ def _heat_map(mixes: list[dict[str, Any]], experiment: Experiment) -> Drawing:
     shown = SHARES if with_shares else "learned weights"
     alt = f"{message}. {title}; {shown}. {'; '.join(descriptions)}."
     stem = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)])
+    stem = shortened(stem, encoder)
     size = (WIDTH, 1.0 + 0.55 * len(names))
     return Drawing(
         stem, title, alt.replace("\n", ", "), paint, message=message, size=size
