@@ -16,7 +16,7 @@ from elmo_bench.spec.names import task_class
 from elmo_bench.tasks.tagging.forms import read_form
 from elmo_bench.text.own_texts import rows_of_texts, with_probabilities
 from elmo_bench.text.tables import read_table, write_table
-from tests.text.test_own_data import data, write
+from tests.text.test_own_data import data, read, write
 
 PREDICTIONS = [  # content of a file of predictions, items that are scored, what is noted
     ("gold,predicted\na,b\nb,b\n", 2, []),
@@ -248,3 +248,10 @@ def test_missing_values_are_empty_texts():
     column = pd.Series(["a b", None], dtype="string")  # whose missing value is pandas.NA
     texts = [example.texts for example in task_class("classification", "data")().of_texts(column)]
     assert texts == [(("a", "b"),), ((),)]
+
+
+def test_printed_lists_are_refused_in_every_file(tmp_path):
+    write(tmp_path / "x" / "train.jsonl", '{"text": ["a", "b"], "label": "x"}\n{"text": ["c"], "label": "y"}\n' * 9)
+    write(tmp_path / "x" / "test.csv", "text,label\n\"['a', 'b']\",x\n\"['c']\",y\n")
+    with pytest.raises(UserError, match="text is a list in one cell"):
+        read(tmp_path / "x")

@@ -107,13 +107,6 @@ def test_lists_that_a_program_printed_into_cells_are_refused(tmp_path, cell):
             read(write(tmp_path / "x.csv", f"{header}\n{row * 9}"), task)
 
 
-def test_printed_lists_are_refused_in_every_file(tmp_path):
-    write(tmp_path / "x" / "train.jsonl", '{"text": ["a", "b"], "label": "x"}\n{"text": ["c"], "label": "y"}\n' * 9)
-    write(tmp_path / "x" / "test.csv", "text,label\n\"['a', 'b']\",x\n\"['c']\",y\n")
-    with pytest.raises(UserError, match="text is a list in one cell"):
-        read(tmp_path / "x")
-
-
 def test_text_in_brackets_is_no_list(tmp_path):
     rows = [(f"[{text}]" if text.endswith("0 .") else text, label) for text, label in MANY]
     assert sum(map(len, read(write(tmp_path / "x.csv", table(rows, "text", "label")))[0].values())) == 100
