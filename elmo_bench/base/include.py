@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from elmo_bench.base.errors import UserError
@@ -64,15 +64,13 @@ def include(folder: str | Path, *, origin: str = f"{OPTION} ") -> None:
         )
     if path in folders:
         return
-    for pattern in _PATTERNS:
-        for file in sorted(path.glob(pattern)):
-            relative = file.relative_to(path)
-            taken = _file_of_others(relative)
-            if taken:
-                raise UserError(
-                    f"{origin}{folder}: {relative} has the name of {taken}. "
-                    "Give yours another name."
-                )
+    for relative, names in _claimed(path):
+        taken = _path_of_others(names)
+        if taken:
+            raise UserError(
+                f"{origin}{folder}: {relative} has the name of {taken}. "
+                "Give yours another name."
+            )
     folders.append(path)
     for name in PACKAGES:
         package = sys.modules.get(f"elmo_bench.{name}")
@@ -88,11 +86,27 @@ def options() -> list[str]:
     return words
 
 
-def _file_of_others(name: Path) -> Path | None:
-    """The file of this name in the installation or an included folder, if any."""
+def _claimed(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Files and encoders of a folder, each with the names that no other may have.
+
+    All of them are paths from the folder.
+    """
+    for pattern in _PATTERNS:
+        for file in sorted(folder.glob(pattern)):
+            relative = file.relative_to(folder)
+            yield relative, [relative]
+    for package in sorted(folder.glob("encoders/[!_.]*/")):
+        if _files_of_package(package):
+            relative = package.relative_to(folder)
+            yield relative, [relative.with_name(f"{package.name}.py"), relative]
+
+
+def _path_of_others(names: Sequence[Path]) -> Path | None:
+    """The first of these names in the installation or an included folder, if any."""
     for folder in (_INSTALLED, *folders):
-        if (folder / name).exists():
-            return folder / name
+        for name in names:
+            if (folder / name).exists():
+                return folder / name
     return None
 
 
@@ -132,11 +146,7 @@ def code_of(package: str, name: str) -> str:
 
 def _code_files(package: Path, name: str) -> list[Path]:
     """The code of a task or an encoder; [] if it is not there."""
-    files = []
-    for file in sorted((package / name).rglob("*.py")):
-        parts = file.relative_to(package).parts
-        if not any(part.startswith(".") for part in parts):
-            files.append(file)
+    files = _files_of_package(package / name)
     module = package / f"{name}.py"
     if not files and module.is_file():
         files = [module]
@@ -146,6 +156,16 @@ def _code_files(package: Path, name: str) -> list[Path]:
         for other in sorted(file.parent.glob("*.py")):
             if other.stem in words and other not in files:
                 files.append(other)
+    return files
+
+
+def _files_of_package(folder: Path) -> list[Path]:
+    """The Python files in a folder, without hidden ones."""
+    files = []
+    for file in sorted(folder.rglob("*.py")):
+        parts = file.relative_to(folder).parts
+        if not any(part.startswith(".") for part in parts):
+            files.append(file)
     return files
 
 

@@ -88,9 +88,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _check_suite(suite: str, suites: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise UserError for a suite that none of the tasks has."""
+    """Raise UserError for a suite that none of the tasks has, if any has suites."""
     names: set[str] = set().union(*suites.values())
-    if suite not in names:
+    if names and suite not in names:
         choices = ", ".join(sorted(names))
         raise UserError(f"--suite {suite}: unknown suite. Choose one of: {choices}.")
 
@@ -141,7 +141,7 @@ def suites_of(task: str) -> dict[str, dict[str, Any]]:
     tasks = suite_tasks()
     if task not in tasks:
         raise UserError(f"unknown task '{task}'. Choose one of: {', '.join(tasks)}.")
-    data = task_yaml(task)["data"]
+    data = task_yaml(task).get("data") or {}
     return {name: node for name, node in data.items() if isinstance(node, dict)}
 
 
@@ -208,9 +208,13 @@ def fetch_file(file: Mapping[str, Any], path: Path, task: str) -> str:
 
 
 def _archive(url: str, task: str) -> Path:
-    """Where a download is kept from which a data file is taken or made."""
+    """Where a download is kept from which a data file is taken or made.
+
+    Archives of two addresses may have one name, such as `main.zip`.
+    """
     name = PurePosixPath(urlsplit(url).path).name
-    return cache_folder() / "data" / task / name
+    of_address = hashlib.sha256(url.encode()).hexdigest()[:8]
+    return cache_folder() / "data" / task / of_address / name
 
 
 def _by_hand(path: Path, is_whole: bool) -> str:

@@ -148,8 +148,8 @@ def _compare(
         untested = str(error).replace(f"{first.paths.ledger}/", "").rstrip(".")
     gains = {}
     for name in ("dev", "test"):
-        difference = fmean(_scores(ours, name)) - fmean(_scores(theirs, name))
-        gains[name] = round(difference, DIGITS)
+        gain = fmean(_scores(ours, name)) - fmean(_scores(theirs, name))
+        gains[name] = round(gain, DIGITS)
     reduction = relative_reduction(fmean(our_scores), fmean(their_scores))
     low, high = tested.interval if tested else (nan, nan)
     return Comparison(

@@ -240,7 +240,8 @@ def _ranked_bases(systems: pd.DataFrame, encoders: pd.DataFrame) -> list[str]:
     ranked = set(encoders[encoders["mean"].notna()].name)
     if not ranked:
         return []
-    converged = systems[systems["mark"] == ""]
+    first = _first_groups(systems)
+    converged = first[first["mark"] == ""]
     names = converged.groupby("basis").name.agg(set)
     return [basis for basis, of_basis in names.items() if ranked <= of_basis]
 

@@ -97,8 +97,8 @@ def picture(
     """Gains of one encoder with intervals, split into word vector, layers and context;
     below them the gains of others; to the side the error reduction.
 
-    A line a task; None without a converged gain. Gains that are not converged are in
-    the table alone: a head that learned nothing would stretch the axis, and says
+    A line a task; None without a converged gain. Gains and steps that are not converged
+    are in the table alone: a head that learned nothing would stretch the axis, and says
     nothing about an encoder.
     """
     name = leading(experiment, comparisons)
@@ -108,14 +108,17 @@ def picture(
     if drawn.empty:
         return None
     marks = _marks(systems, comparisons, experiment, name)
+    converged_steps = {}
+    for step, of_step in gains.items():
+        converged_steps[step] = of_step[of_step.both_converged.eq(True)]
     lanes_ = []
     for line in lines_of(drawn):
-        lanes_.append(_lane(line, gains, marks, experiment, name))
+        lanes_.append(_lane(line, converged_steps, marks, experiment, name))
     absent = ", ".join(whole[~whole.both_converged.eq(True)].title)
     left_out = f"not drawn, since not converged: {absent}" if absent else ""
     title = headline(name, drawn)
     suite = systems.suite.iloc[0]
-    unsplit = f"no run of {_between(experiment, name)}" if gains else ""
+    unsplit = f"no converged run of {_between(experiment, name)}" if gains else ""
 
     def paint(axes: Axes, phone: bool) -> None:
         _paint(axes, lanes_, name, unsplit=unsplit, left_out=left_out, phone=phone)

@@ -184,7 +184,7 @@ def _planned(
     name, tasks = leading(experiment, comparisons), experiment.values("task")
     primary = [pair for pair in pairs.values() if not experiment.family_of(*pair)]
     planned = len(tasks) * len(primary)
-    tested = int((comparisons.p.notna() & (comparisons.family == "primary")).sum())
+    tested = _tested(comparisons, "primary")
     if (
         name != experiment.encoder
         or not set(systems.task) <= set(tasks)

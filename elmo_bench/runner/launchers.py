@@ -94,7 +94,7 @@ def _local(
     names = (visible or ",".join(map(str, range(gpus())))).split(",")
     names = names[: max(1, gpus())]  # without those that CUDA does not use
     server = _fork_server(jobs)
-    share = 1 / math.ceil(options["jobs"] / len(names))
+    share = _share(jobs, options["jobs"], len(names))
     waiting = deque(jobs)
     running = dict[BaseProcess, tuple[Job, str]]()
     try:
@@ -115,6 +115,13 @@ def _local(
             yield None
     finally:
         _end(list(running))
+
+
+def _share(jobs: Sequence[Job], most: int, gpu_count: int) -> float:
+    """Which part of a GPU's memory a run may take, if so many jobs run at once."""
+    on_gpus = sum(_uses_gpu(job.run) for job in jobs)
+    at_once = max(1, min(most, on_gpus))
+    return 1 / math.ceil(at_once / gpu_count)
 
 
 def _may_start(

@@ -50,9 +50,8 @@ class RunState:
     state: str
     record: Record | None = None  # of a run that is done or skipped
     note: str = ""  # why a run failed, or who works on one that is running or held
-    code: int = (
-        0  # of a failed run, for the exit code: 2 bad input, 1 any other failure
-    )
+    # Of a failed run, for the exit code: 2 bad input, 1 any other failure.
+    code: int = 0
 
     @property
     def converged(self) -> bool:

@@ -96,17 +96,37 @@ def test_runs_of_edited_code_keep_their_hash_and_every_table_says_so(include, tm
 
 
 @pytest.mark.usefixtures("forgotten")
-@pytest.mark.parametrize("name", ["tasks/ner/data.py", "encoders/hf.py", "conf/encoder/elmo.yaml"])
-def test_a_name_of_the_installation_is_refused(tmp_path, refused, name):
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("tasks/ner/data.py", "tasks/ner/data.py"),
+        ("encoders/hf.py", "encoders/hf.py"),
+        ("encoders/elmo/__init__.py", "encoders/elmo"),
+        ("encoders/elmo/helper.py", "encoders/elmo"),
+        ("conf/encoder/elmo.yaml", "conf/encoder/elmo.yaml"),
+    ],
+)
+def test_a_name_of_the_installation_is_refused(tmp_path, refused, name, shown):
     """Its own task, encoder or config would be read instead."""
     (path := tmp_path / name).parent.mkdir(parents=True)
     path.write_text("")
     (tmp_path / "encoders").mkdir(exist_ok=True)
     (tmp_path / "encoders" / "__init__.py").write_text("")
-    said = f"elmo-bench: --include {tmp_path}: {name} has the name of "
+    said = f"elmo-bench: --include {tmp_path}: {shown} has the name of "
     assert refused("--include", tmp_path, "status", "task=ner").startswith(said)
     path.unlink()
     assert main(["--include", str(tmp_path), "status", "task=ner"]) == 0
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_an_encoder_of_another_folder_is_refused_as_a_package(tmp_path, refused):
+    options = []
+    for name in ("one", "two"):
+        (tmp_path / name / "encoders" / "mine").mkdir(parents=True)
+        (tmp_path / name / "encoders" / "mine" / "__init__.py").touch()
+        options += ["--include", tmp_path / name]
+    line = refused(*options, "status", "task=ner")
+    assert f"two: encoders/mine has the name of {tmp_path}/one/encoders/mine. Give yours another name." in line
 
 
 @pytest.mark.usefixtures("forgotten")

@@ -150,11 +150,38 @@ def test_a_member_of_an_archive_and_a_suite_without_public_files(site, fetched, 
     assert all(re.search(r"not a zip archive with snli_1\.0/snli_1\.0_(train|test)\.jsonl", line) for line in errors)
     assert (tmp_path / "data/snli_1.0/snli_1.0_dev.jsonl").read_text() == "a pair"
     assert site.paths == ["/projects/snli/snli_1.0.zip"]
-    (tmp_path / "cache/data/snli/snli_1.0.zip").write_bytes(b"PK junk")
+    [kept] = (tmp_path / "cache/data/snli").rglob("snli_1.0.zip")
+    kept.write_bytes(b"PK junk")
     assert "snli_1.0.zip: damaged or changed" in fetched("--suite", "paper", "--task", "snli")[2][0]
     code, lines, _ = fetched("--suite", "paper", "--task", "ner")
     [line] = lines
     assert (code, line.partition(" (")[0]) == (0, "ner: licensed")
+
+
+def test_archives_of_one_name_are_kept_apart(site, fetched, tmp_path):
+    suite = fetch.task_yaml("snli")["data"]["paper"]
+    suite["fetch"] = []
+    for name in ("x", "y"):
+        url = f"https://github.com/someone/{name}/archive/main.zip"
+        suite["fetch"].append({"file": f"{name}.txt", "url": url, "sha256": None, "member": "a.txt"})
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("a.txt", name)
+        site.files[urlsplit(url).path] = packed.getvalue()
+    code, _, errors = fetched("--suite", "paper", "--task", "snli")
+    assert (code, errors) == (0, [])
+    folder = tmp_path / "data" / suite["folder"]
+    assert [(folder / f"{name}.txt").read_text() for name in ("x", "y")] == ["x", "y"]
+
+
+@pytest.mark.parametrize("node", [{}, {"data": None}])
+def test_a_task_without_suites_has_nothing_to_fetch(site, fetched, monkeypatch, node):
+    known = fetch.task_yaml
+    monkeypatch.setattr(fetch, "task_yaml", lambda task: node if task == "mine" else known(task))
+    monkeypatch.setattr(fetch, "suite_tasks", lambda: ["mine", "ner"])
+    for chosen in ([], ["--task", "mine"]):
+        code, lines, errors = fetched(*chosen)
+        assert (code, lines[0], errors) == (0, "mine: has no suite open", [])
 
 
 def test_a_suite_of_the_hub_has_nothing_to_fetch(site, fetched):

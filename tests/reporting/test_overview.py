@@ -37,6 +37,17 @@ def test_an_encoder_is_ranked_if_it_is_converged_on_every_task_of_elmo(tmp_path)
     assert lines["elmo"]["Question answering (squad)"] == ""
 
 
+def test_the_note_names_the_tasks_that_ranks_count(tmp_path):
+    """On inference ELMo is converged in a smaller group alone, at another size."""
+    fill(tmp_path, "ner", "glove elmo", seeds=2)
+    fill(tmp_path, "snli", "glove none", seeds=2)
+    fill(tmp_path, "snli", "glove elmo", seeds=2, size="paper")
+    for seed in range(2):
+        stuck(tmp_path, "snli", "elmo", seed)
+    [overview] = sections_of(board_of(tmp_path))["encoders"].tables
+    assert overview.notes[0].startswith("mean rank: over the tasks (Named entities), among")
+
+
 @pytest.mark.parametrize("name", sorted({*choices("encoder")} - {"hf", "precomputed", "cove"}))  # these take files
 def test_every_encoder_that_ships_says_what_it_is_and_has_a_card_that_exists(name):
     task = {"tfidf": "pairs", "features": "tagging"}.get(name, "ner")  # of a floor

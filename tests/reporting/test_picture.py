@@ -16,7 +16,7 @@ from elmo_bench.reporting.table1 import others_table, table1
 from elmo_bench.reporting.tables import layout_of
 from elmo_bench.spec.experiments import Experiment
 from tests.reporting.frames import experiment_in, texts
-from tests.reporting.ledgers import PAPER, fill
+from tests.reporting.ledgers import PAPER, fill, stuck
 from tests.runs import first_ones
 
 TABLE1 = Experiment.load("table1")
@@ -85,7 +85,16 @@ def test_table_1_has_the_steps_of_the_gain_that_have_runs(tmp_path):
                 drawn_step = rf"\b{names.get(step, step)} {re.escape(gains[step])}"
                 split = step == "layers and context" and "layers" in filled
                 assert bool(re.search(drawn_step, flat)) != split, step
-    assert drawn.svg.count("not split: no run of elmo_word") == 1 and "paper 21.0" in drawn.svg
+    assert drawn.svg.count("not split: no converged run of elmo_word") == 1 and "paper 21.0" in drawn.svg
+
+
+def test_steps_that_are_not_converged_are_not_drawn(tmp_path):
+    fill(tmp_path, "ner", "glove elmo_alone elmo", seeds=2)
+    for seed in range(2):
+        stuck(tmp_path, "ner", "elmo_word", seed, lift=-0.4)
+    drawn = picture.picture(*experiment_in(tmp_path, "table1"))
+    assert "not split: no converged run of elmo_word" in drawn.svg
+    assert "word vector" not in drawn.svg
 
 
 @pytest.mark.slow

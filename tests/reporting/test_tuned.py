@@ -116,16 +116,34 @@ def test_a_figure_shows_scores_by_minutes(ledger):
     assert faces.count(SURFACE) == 2
 
 
-def test_runs_on_a_gpu_have_a_figure_of_their_own(tmp_path):
+def move(ledger, record, device):
+    """As if the run had been made on this device."""
+    environment = record.environment.model_copy(update={"device": device})
+    rewrite_record(RunPaths.of(ledger, record), record.model_copy(update={"environment": environment}))
+
+
+def test_runs_on_each_model_of_gpu_have_a_figure_of_their_own(tmp_path):
+    fill(tmp_path, "ner", "glove elmo minilm", 2)
+    fill(tmp_path, "ner", "elmo", 2, lift=0.1, settings=FULL)
+    fill(tmp_path, "ner", "minilm", 2, lift=0.1, settings=LORA)
+    devices = {"elmo": "NVIDIA H200", "minilm": "NVIDIA A100", "glove": "cpu"}
+    for record in read_all(tmp_path).records:
+        move(tmp_path, record, devices[record.spec.encoder])
+    drawn = {figure.stem: figure.svg for figure in figures_in(tmp_path, "tuned")}
+    assert set(drawn) == {"open-ner-tuned-nvidia-h200", "open-ner-tuned-nvidia-a100"}
+    assert "minutes on NVIDIA H200 a run" in drawn["open-ner-tuned-nvidia-h200"]
+    assert not any("glove" in svg for svg in drawn.values())
+
+
+def test_minutes_on_a_gpu_are_no_core_minutes(tmp_path):
+    """One seed is on another GPU: its minutes do not count."""
     fill(tmp_path, "ner", "glove elmo", 2)
     fill(tmp_path, "ner", "elmo", 2, lift=0.1, settings=FULL)
     for record in read_all(tmp_path).records:
-        environment = record.environment.model_copy(update={"device": "NVIDIA H200"})
-        if "encoder.contextual.tune" in record.spec.settings or record.spec.encoder == "elmo":
-            rewrite_record(RunPaths.of(tmp_path, record), record.model_copy(update={"environment": environment}))
+        is_other = record.seed == 0 and "encoder.contextual.tune" in record.spec.settings
+        move(tmp_path, record, "NVIDIA A100" if is_other else "NVIDIA H200")
     [drawn] = figures_in(tmp_path, "tuned")
-    assert drawn.stem == "open-ner-tuned-gpu" and "minutes on NVIDIA H200 a run" in drawn.svg
-    assert "glove" not in drawn.svg
+    assert "core-minutes" not in drawn.message and "1.0 times as long" in drawn.message
 
 
 def test_a_run_of_zero_minutes_is_in_no_figure(tmp_path):

@@ -65,6 +65,17 @@ def test_gains_at_equal_steps(tmp_path):
     assert "elmo: 20.00 at 10, 30.00 at 20, 30.00 at 30" in figures[0].alt
 
 
+def test_the_epoch_of_the_largest_lead_is_of_the_longest_seed(tmp_path):
+    """The newest seed of the baseline ended first."""
+    with_curve(tmp_path, "glove", 0, 10, [10.0, 10.0, 10.0, 10.0, 25.0])
+    with_curve(tmp_path, "glove", 1, 10, [10.0, 10.0])
+    with_curve(tmp_path, "elmo", 0, 10, [15.0, 15.0, 15.0, 30.0, 30.0])
+    [table], [figure] = tables_in(tmp_path, "speed"), figures_in(tmp_path, "speed")
+    [row] = texts(table)
+    assert (row["most"], row["after epoch"]) == ("+20.00", "4")
+    assert "20.0 points ahead of glove after epoch 4" in figure.message
+
+
 @pytest.mark.parametrize("late", first_ones(["glove", "elmo"], 1))
 def test_a_row_that_is_not_converged_is_marked_and_gets_no_verdict(tmp_path, late):
     for seed in range(3):

@@ -178,6 +178,13 @@ def test_the_next_run_gets_the_gpu_that_is_free(monkeypatch, visible):
     assert [runs.index(job) for job in carried_out] == [1, 0, 3, 2, 4]
 
 
+@pytest.mark.parametrize(("on_gpus", "at_once", "gpus", "share"), [(2, 8, 1, 1 / 2), (5, 3, 2, 1 / 2), (0, 8, 1, 1)])
+def test_runs_share_a_gpu_with_those_that_use_it(on_gpus, at_once, gpus, share):
+    devices = ["cuda"] * on_gpus + ["cpu"] * 3
+    runs = [SimpleNamespace(setup=SimpleNamespace(device=device, encoders={})) for device in devices]
+    assert launchers._share([launchers.Job(run, "", Path(), 0) for run in runs], at_once, gpus) == share
+
+
 def test_ray_gets_as_many_runs_at_once_as_are_asked_for(monkeypatch):
     """Of a running cluster, too, whose cores are not limited."""
     pending, most = [], []

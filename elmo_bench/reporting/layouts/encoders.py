@@ -66,6 +66,9 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     The differences that the main experiment names, over all tasks, are the primary
     family of tests, but for those that it puts into others; the rest is exploratory.
     """
+    columns = ("family", "our_name", "their_name", "their_anchor", "over_baseline")
+    if experiment.reference is None:
+        return pairs_of([], *columns)
     rows = []
     named = (
         {variant.key for variant in experiment.variants}
@@ -73,8 +76,6 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         else set()
     )
     for _, group in systems.groupby("basis", sort=False):
-        if experiment.reference is None:
-            break
         rows_of_group = list(rows_of(group[[*COMPARED, "name"]]))
         for row in rows_of_group:
             for other in references(row, rows_of_group, experiment):
@@ -93,9 +94,7 @@ def pairs(systems: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
                         is_baseline,
                     )
                 )
-    return pairs_of(
-        rows, "family", "our_name", "their_name", "their_anchor", "over_baseline"
-    )
+    return pairs_of(rows, *columns)
 
 
 @table("encoders", select=select, pairs=pairs)

@@ -59,7 +59,7 @@ def speed(
     lines = []
     for group in _compared(systems):
         baseline = group[group.encoder_label == BASELINE].iloc[0]
-        steps = max(_steps(baseline), key=len)
+        steps = _longest(baseline)
         for name, leads in _leads(group).items():
             row = group[group.encoder_label == name].iloc[0]
             line = {
@@ -74,7 +74,7 @@ def speed(
             if row.n != baseline.n:
                 line["both_seeds"] = f"{row.n} and {baseline.n}"
             line |= {"end": leads.iloc[-1], "mark": row["mark"] or baseline["mark"]}
-            line["most"], line["most_epoch"] = _most(leads, baseline)
+            line["most"], line["most_epoch"] = _most(leads, steps)
             lines.append(line)
     if not lines:
         return []
@@ -102,10 +102,12 @@ def speed(
     ]
 
 
-def _most(leads: pd.Series, baseline: Any) -> tuple[float, int]:
-    """The largest lead, and after which of the baseline's epochs it is."""
+def _most(leads: pd.Series, steps: pd.Series) -> tuple[float, int]:
+    """The largest lead, and after which of the baseline's epochs it is.
+
+    steps: of the baseline, those that were done after each epoch.
+    """
     most = leads.idxmax()
-    steps = pd.Series(baseline.steps).cumsum()
     return leads[most], max(1, int((steps <= most).sum()))
 
 
@@ -117,6 +119,11 @@ def _end(line: Line) -> str:
 def _steps(system: Any) -> list[pd.Series]:
     """Of each seed, the steps that were done after each epoch."""
     return [pd.Series(steps).cumsum() for steps in system.seed_steps]
+
+
+def _longest(system: Any) -> pd.Series:
+    """The steps that were done after each epoch, of the seed with most epochs."""
+    return max(_steps(system), key=len)
 
 
 def curve_of(system: Any) -> pd.Series:
@@ -173,7 +180,8 @@ def _message(group: pd.DataFrame, experiment: Experiment) -> str:
     )
     lead = leads[name]
     end = lead.iloc[-1]
-    most, epoch = _most(lead, group[group.encoder_label == BASELINE].iloc[0])
+    baseline = group[group.encoder_label == BASELINE].iloc[0]
+    most, epoch = _most(lead, _longest(baseline))
     if most <= max(end, 0):
         return (
             f"{name} is never further ahead of {BASELINE} than at the end, "

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from elmo_bench.ledger.costs import spelled
 from elmo_bench.reporting.charts import ABOVE_NAMES, BARS, log_ticks, name_points
 from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, figure, look
 from elmo_bench.reporting.formats import (
@@ -80,8 +81,8 @@ def draw(
 ) -> list[Drawing]:
     """Test scores by minutes of processor time, for each group and each device.
 
-    Minutes of two devices are not comparable, so runs on a GPU have figures of their
-    own. A logarithmic axis has no place for zero minutes.
+    Minutes of two devices are not comparable, so runs on each model of GPU have a
+    figure of their own. A logarithmic axis has no place for zero minutes.
     """
     if systems.empty:
         return []
@@ -107,7 +108,7 @@ def _against_minutes(
     up = f"test {first['metric_name']}"
     stem = f"{first['stem']}-{experiment.name}"
     title = f"{experiment.caption}: {first['heading']}, suite {first['suite']}"
-    message = f"{first['title']}: {_message(lines)}"
+    message = f"{first['title']}: {_message(lines, on_gpu=on_gpu)}"
     descriptions = [
         f"{line['line']}: {line['test_mean']:.2f} at {line['work_minutes']:.1f}"
         for line in lines
@@ -118,7 +119,7 @@ def _against_minutes(
         axes.set(xlabel=along, ylabel=f"{up}\n(bars: {BARS})")
 
     return Drawing(
-        f"{stem}-{'gpu' if on_gpu else 'minutes'}",
+        f"{stem}-{spelled(device) if on_gpu else 'minutes'}",
         title,
         f"{message}. {up} by {along}. {'; '.join(descriptions)}.",
         paint,
@@ -129,9 +130,11 @@ def _against_minutes(
     )
 
 
-def _message(lines: list[dict[str, Any]]) -> str:
+def _message(lines: list[dict[str, Any]], *, on_gpu: bool) -> str:
     """What the best tuned encoder gains over itself frozen, and how much longer it
-    takes, if all seeds of both were made on one kind of processor.
+    takes, if the minutes of both are on one kind of processor.
+
+    on_gpu: the minutes are those of the seeds on one model of GPU.
     """
     of_tuned = [line for line in lines if _is_tuned(line)]
     best = max(of_tuned, key=lambda line: line["test_mean"])
@@ -144,7 +147,8 @@ def _message(lines: list[dict[str, Any]]) -> str:
         f"{best['line']}, is {abs(gain):.1f} points {side} frozen "
         f"({best['conclusion']})"
     )
-    if len({*best["processors"], *frozen[0]["processors"]}) == 1:
+    processors = {*best["processors"], *frozen[0]["processors"]}
+    if on_gpu or len(processors) == 1:
         times = best["work_minutes"] / frozen[0]["work_minutes"]
         return f"{message} and takes {times:.1f} times as long"
     return (

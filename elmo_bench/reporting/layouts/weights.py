@@ -22,10 +22,8 @@ from elmo_bench.reporting.tables import Table, make_table, present, table
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import VECTORS
 
-DARK, LIGHT = (
-    "#10151c",
-    "#fdfdfd",
-)  # on the cells of a heat map, whether the page is light or dark
+# On the cells of a heat map, whether the page is light or dark.
+DARK, LIGHT = "#10151c", "#fdfdfd"
 SHARES = "in brackets and as the colour: share of weight times mean norm"
 
 
