@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import Record, read_all, score_of
 from elmo_bench.reporting.console import fitted
@@ -128,7 +129,8 @@ def _tests(key: _Key, encoders: Sequence[str], ledger: Path) -> str:
             numbers.append(line.encoder)
     parts = []
     if here:
-        command = ["elmo-bench", "compare", default[0], here[0], "--suite", key.suite]
+        command = ["elmo-bench", *include.options(), "compare", default[0], here[0]]
+        command += ["--suite", key.suite]
         if ledger != LEDGER:
             command += ["--ledger", str(ledger)]
         names = ", ".join(here)

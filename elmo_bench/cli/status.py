@@ -1,13 +1,14 @@
 """`elmo-bench status --experiment table1`: which runs of a sweep are done."""
 
 import argparse
+import shlex
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from elmo_bench.base.collection import no_collection
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.notes import print_problems
 from elmo_bench.cli import parser
 from elmo_bench.reporting.console import fitted
@@ -36,8 +37,8 @@ def main(arguments: list[str]) -> int:
     sweep's tasks had to be skipped. Raises UserError for options that a run refuses.
     """
     arguments_given = _parse(arguments)
-    check_once(arguments_given.options)
     options = _options(arguments_given)
+    check_once(options)
     with no_collection():
         return _status(arguments_given, options)
 
@@ -52,7 +53,7 @@ def _status(arguments_given: argparse.Namespace, options: Sequence[str]) -> int:
     if arguments_given.missing:
         _print_missing(states)
     else:
-        title = arguments_given.experiment or " ".join(options)
+        title = arguments_given.experiment or redacted(shlex.join(options))
         print(f"{title}: {_summary(states, ledger)}\n")
         print(_table(states))
         _print_running(states)
@@ -137,8 +138,8 @@ def time_left(
     runs.
     """
     seconds, unknown = ledger.seconds_left(runs, _published_seconds(runs), sizes)
-    if not seconds:
-        return "no comparable run to estimate the time"
+    if not seconds:  # a floor's time is not estimated
+        return "no comparable run to estimate the time" if unknown else "seconds left"
     about = "at most about" if _any_shortened(runs) else "about"
     text = f"{about} {readable(seconds)} left, one after the other"
     if workers > 1:

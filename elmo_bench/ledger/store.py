@@ -135,7 +135,7 @@ def read_record(path: Path) -> Record:
     if type(schema) is int and schema != SCHEMA:
         raise UserError(
             f"{path}: of another version (schema {schema}, this one reads {SCHEMA}). "
-            "Run again, or update."
+            "Update, or run again with overwrite=true."
         )
     try:
         return record_of(content)

@@ -4,6 +4,7 @@ Reads no data and no weights, and imports no torch.
 """
 
 import itertools
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -48,12 +49,12 @@ class PlannedRun:
 
     @property
     def title(self) -> str:
-        """The options, as one line, or without any what the defaults are.
+        """The options, as a shell reads them, or without any what the defaults are.
 
         Addresses are redacted.
         """
         if self.options:
-            return redacted(" ".join(self.options))
+            return redacted(shlex.join(self.options))
         return f"task={self.spec.task} encoder={self.spec.encoder} seed={self.seed}"
 
 

@@ -157,7 +157,7 @@ def _with_files(paths: RunPaths, files: Files | None) -> Record:
     if files is None or record.files == files:
         return record
     record = record.model_copy(update={"files": files})
-    with suppress(UserError):  # a ledger that this user can only read
+    with suppress(UserError):  # such as a full disk
         ledger.rewrite_record(paths, record)
     return record
 

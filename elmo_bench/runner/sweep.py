@@ -153,7 +153,11 @@ def look_up(ledger: Path, ended: Ended) -> RunState:
         if ended.code == 0 and holder:
             return RunState(run, "held", note=holder)
         if ended.code == 0 and records:
-            return RunState(run, "skipped", records[-1])
+            record = records[-1]
+            paths = Finished(ledger).find(run.spec, run.setup, run.seed)
+            if paths is not None:  # of today's files; without `files` nobody can tell
+                record = read_record_at(paths, metrics=metric_of)
+            return RunState(run, "skipped", record)
         if ended.code != 0 or time.monotonic() > deadline:
             code = 2 if ended.code == 2 else 1
             return RunState(run, "failed", note=_why(ended), code=code)

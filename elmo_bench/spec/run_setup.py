@@ -14,7 +14,7 @@ from elmo_bench.spec.settings import parts_of
 class Setup:
     """How and where a run is made: all that it needs besides its spec.
 
-    Only the seed changes a score.
+    The seed changes a score; whatever else does is in the spec's settings or contents.
     """
 
     seed: int

@@ -68,7 +68,7 @@ class RunSpec:
         return cls(
             suite=str(config.suite.name),  # which may look like a number
             task=config.task.name,
-            encoder=_without_spaces(encoder),
+            encoder=_name_in_ledger(encoder),
             size=config.size.name,
             settings=settings_of(config),
         )
@@ -196,7 +196,7 @@ class RunSpec:
             generic = choice_yaml("encoder", kind)["encoder"]
             if generic["name"] == "???" and _kind_of(generic) == kind:
                 weights = str(self.settings.get("encoder.contextual.weights"))
-                is_its_name = _without_spaces(weights) == self.encoder
+                is_its_name = _name_in_ledger(weights) == self.encoder
                 name = weights if is_its_name else self.encoder
                 return [f"encoder={kind}", f"encoder.name={spelled(name)}"]
         raise UserError(f"encoder {self.encoder}: not installed here")
@@ -319,9 +319,13 @@ def described(*options: str) -> tuple[RunSpec, Setup]:
     return RunSpec.of(config), Setup.of(config)
 
 
-def _without_spaces(name: str) -> str:
-    """The name of an encoder in the ledger, by its folder or file."""
-    return re.sub(r"\s", "_", name)
+def _name_in_ledger(name: str) -> str:
+    """The name of an encoder in the ledger, by its folder or file.
+
+    Folders of a ledger have letters, digits and some signs alone (`ledger.RunPaths`).
+    """
+    name = re.sub(r"[^\w.+=-]", "_", name)
+    return re.sub(r"^\W", "_", name)
 
 
 @cache

@@ -1,6 +1,7 @@
 """`sweep experiment=row`: the tasks in order, the hours, and where an encoder is among the published ones."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -94,12 +95,14 @@ def test_a_new_encoder_is_shown_among_those_on_the_same_data(published, tmp_path
     assert tests == "of elmo, glove there are numbers only, and no test.\n"
 
 
-def test_what_the_ledger_has_records_of_can_be_tested(published, tmp_path):
+@pytest.mark.parametrize("included", ["", " --include /of/mine"])
+def test_what_the_ledger_has_records_of_can_be_tested(published, tmp_path, included, monkeypatch):
+    monkeypatch.setattr("elmo_bench.base.include.folders", [Path("/of/mine")] if included else [])
     for seed in (0, 1):
         for stored in (record("elmo", seed, 60.0), record("glove", seed, 40.0, "other data")):
             write_record(RunPaths.of(tmp_path, stored), stored, OUTCOMES)
     _, tests = standing([ended(record("none", 0, 45.0))], tmp_path)
-    command = f"elmo-bench compare none elmo --suite open --ledger {tmp_path}"
+    command = f"elmo-bench{included} compare none elmo --suite open --ledger {tmp_path}"
     assert tests == (
         f"differences to elmo can be tested (records in {tmp_path}): {command}; "
         "of glove there are numbers only, and no test.\n"

@@ -1,5 +1,7 @@
 """`status`: the runs of a sweep that are done, running or missing."""
 
+import shlex
+
 import pytest
 
 from elmo_bench.__main__ import main
@@ -35,8 +37,23 @@ def status(ledger, capsys):
 
 def test_the_ledger_may_be_named_as_for_the_other_commands(ledger, tmp_path, capsys):
     put(other := tmp_path / "my runs", "task=ner", "encoder=glove", "seed=0")
-    assert main(["status", "--ledger", str(other), "encoder=glove", "seed=0,1", f"ledger={ledger}"]) == 0
+    assert main(["status", "--ledger", str(other), "encoder=glove", "seed=0,1"]) == 0
     assert "2 runs: 1 done (1 converged), 1 missing" in capsys.readouterr().out
+    assert main(["status", "--ledger", str(other), "encoder=glove", f"ledger={ledger}"]) == 2
+    assert "ledger is given 2 times" in capsys.readouterr().err
+
+
+def test_an_address_is_shown_without_its_key_and_options_as_a_shell_reads_them(status):
+    _, said = status(sweep=["encoder=elmo", "encoder.weights=https://me:key@host/w.hdf5"])
+    assert said.startswith("encoder=elmo encoder.weights=https://host/w.hdf5 ledger=")
+    _, missing = status("--missing", sweep=["encoder=elmo", "encoder.weights='two words'"])
+    words = shlex.split(missing)
+    assert words[:2] == ["encoder=elmo", "encoder.weights='two words'"]
+
+
+def test_a_sweep_of_a_floor_alone_has_seconds_left(status):
+    _, said = status(sweep=["task=classification", "data.file=a.csv", "encoder=tfidf"])
+    assert "1 missing; seconds left" in said
 
 
 def put(ledger, *options, versions=(), weights="w1", created="2026-01-02T03:04:05+00:00", seconds=60.0, dev=None):

@@ -138,7 +138,7 @@ def test_a_record_of_another_version_is_told_apart_from_a_damaged_one(store_reco
     with pytest.raises(UserError) as error:
         read_record(paths.record)
     reads = f"of another version (schema {SCHEMA + 1}, this one reads {SCHEMA})"
-    assert str(error.value) == f"{paths.record}: {reads}. Run again, or update."
+    assert str(error.value) == f"{paths.record}: {reads}. Update, or run again with overwrite=true."
 
 
 def test_outcomes_over_the_limit_are_not_written(store_record, tmp_path, monkeypatch):

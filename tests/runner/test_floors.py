@@ -120,6 +120,26 @@ def test_a_floor_of_any_seed_is_done_and_a_second_one_is_no_copy(tmp_path, capsy
     assert len(LedgerState(tmp_path / "both").records) == 2
 
 
+def test_a_run_is_looked_up_by_its_files_where_two_have_one_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("elmo_bench.runner.finished.SETTLED", 0.0)  # the files below are new
+    ledger = tmp_path / "runs"
+    files = []
+    for folder, word in (("a", "red"), ("b", "blue")):
+        files.append(tmp_path / folder / "x.csv")
+        files[-1].parent.mkdir()
+        rows = [f"{word} {kind} {n},{kind}" for n in range(20) for kind in ("hot", "cold")]
+        files[-1].write_text("\n".join(["text,label", *rows]))
+    made = {}
+    for file in files:
+        run(ledger, capsys, "task=classification", f"data.file={file}", "encoder=tfidf")
+        [record] = [record for record in read_all(ledger).records if record.hash not in made.values()]
+        made[file] = record.hash
+    for file in files:
+        [job] = plan([*QUICK, "task=classification", f"data.file={file}", "encoder=tfidf", f"ledger={ledger}"]).runs
+        found = look_up(ledger, Ended(Job(job, "a" * 32, tmp_path / "log", 0), 0)).record
+        assert found is not None and found.hash == made[file]
+
+
 def test_a_kept_floor_predicts_what_the_run_predicted_and_passes_the_check(tmp_path, capsys):
     rows = [(f"{word} {kind} number {n}", kind) for n, word in enumerate(["one", "two", "three"] * 20)
             for kind in ("red", "blue", "green")]  # fmt: skip
