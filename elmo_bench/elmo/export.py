@@ -28,8 +28,8 @@ from elmo_bench.elmo.pretrained import (
     is_repository,
     locate,
     repository,
-    softmax_files,
 )
+from elmo_bench.elmo.softmax_files import softmax_files
 from elmo_bench.elmo.weights import load_files, write_hdf5, write_safetensors
 
 PAPER = "https://aclanthology.org/N18-1202/"

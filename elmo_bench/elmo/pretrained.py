@@ -23,6 +23,7 @@ from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, of
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import hub_errors
+from elmo_bench.elmo.softmax_files import FORMS, SOFTMAX, VOCABULARY, softmax_of
 
 TABLE: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parent / "published.yaml").read_text(encoding="utf-8")
@@ -35,12 +36,8 @@ SHIPPED: dict[str, dict[str, str]] = TABLE["bilm"]["shipped"]
 MINI = Path(__file__).parents[1] / "weights"
 OPTIONS = ("*options.json",)
 WEIGHTS = ("*.hdf5", "*weights.safetensors")
-FORMS = (".hdf5", ".h5", ".safetensors")  # endings of weights files
 # Of the published files, and how their names end.
 KINDS = {"options": "options.json", "weights": "weights.hdf5"}
-SOFTMAX = "softmax.safetensors"
-VOCABULARY = "vocabulary.txt"
-ENDINGS = ("", ".gz", ".xz")  # of the vocabulary
 ADDRESS = ("https://", "http://")
 FILES = (*OPTIONS, *WEIGHTS)
 HUB = (f"*{SOFTMAX}", f"*{VOCABULARY}*")
@@ -111,7 +108,15 @@ def _options_next_to(weights: Path) -> Path:
     options = weights.with_name(name)
     if "weights" in weights.stem and options.is_file():
         return options
-    return _one(weights.parent, OPTIONS)
+    options = _one(weights.parent, OPTIONS)
+    start = options.name.removesuffix("options.json")
+    for other in _matching(weights.parent, WEIGHTS):
+        if start and other != weights and other.name.startswith(f"{start}weights"):
+            raise UserError(
+                f"{weights}: the only options in its folder, {options.name}, are those "
+                f"of {other.name}. Put its own next to it, as {name}."
+            )
+    return options
 
 
 def locate_options(weights: str) -> Path:
@@ -144,25 +149,6 @@ def locate_with_softmax(weights: str) -> tuple[Path, Path, Path, Path]:
     )
 
 
-def softmax_of(weights: Path) -> tuple[Path, Path] | None:
-    """(softmax, vocabulary) of a weights file, or None.
-
-    Raises UserError for a softmax without its vocabulary.
-    """
-    prefix = ""
-    if "weights" in weights.stem:
-        prefix, _, _ = weights.stem.partition("weights")
-    softmax = weights.with_name(prefix + SOFTMAX)
-    if not softmax.is_file():
-        return None
-    names = [f"{prefix}{VOCABULARY}{ending}" for ending in ENDINGS]
-    for name in names:
-        vocabulary = weights.with_name(name)
-        if vocabulary.is_file():
-            return softmax, vocabulary
-    raise UserError(f"{softmax}: its vocabulary is missing. Put {names[0]} next to it.")
-
-
 def fetch_softmax(weights: Path) -> None:
     """Download the softmax of weights of the Hub next to them, if there is one.
 
@@ -181,21 +167,6 @@ def fetch_softmax(weights: Path) -> None:
         repository(name, files=HUB, cache_dir=folder.parent)
     except UserError:
         note(f"{user}/{repo}: cannot be asked for a softmax; what is here is written")
-
-
-def softmax_files(weights: Path) -> dict[str, Path]:
-    """The softmax and the vocabulary of a weights file, if there are any.
-
-    By the names that they have next to `weights.…`.
-    """
-    pair = softmax_of(weights)
-    if pair is None:
-        return {}
-    files = {}
-    for kind, path in zip((SOFTMAX, VOCABULARY), pair, strict=True):
-        start = path.name.index(kind)
-        files[path.name[start:]] = path
-    return files
 
 
 def check_free(folder: Path, names: Iterable[str]) -> None:

@@ -2,9 +2,9 @@
 
 They are word vectors, the task's character CNN and the mixed layers of encoders.
 Word vectors are learned, or static with a trainable correction. In training, a word
-that occurs once is read as the unknown word half of the time (Lample et al. 2016): so
-the unknown word is trained, and the word too. The draws come from torch's generator,
-whose state a checkpoint keeps.
+that occurs once and has no static vector is read as the unknown word half of the time
+(Lample et al. 2016): so the unknown word is trained, and the word too. The draws come
+from torch's generator, whose state a checkpoint keeps.
 """
 
 from collections.abc import Mapping, Sequence

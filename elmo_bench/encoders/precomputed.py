@@ -194,7 +194,9 @@ def _data_set(path: Path, file: h5py.File, name: str) -> Tensor:
         raise UserError(
             f"{path}: '{name:.100}' is in {INDEX}, but not in the file. {AGAIN}"
         )
-    return torch.from_numpy(array_of(path, file[name]))
+    array = array_of(path, file[name])
+    in_order = array.dtype.newbyteorder("=")  # some tools write big-endian numbers
+    return torch.from_numpy(array.astype(in_order, copy=False))
 
 
 def _text(path: Path, data: Any) -> bytes:
@@ -214,7 +216,9 @@ def _text(path: Path, data: Any) -> bytes:
         return bytes(data[()] if data.shape == () else data[0])
     start = data.id.get_offset()
     if start is None:
-        raise ValueError(f"{INDEX} is chunked")
+        raise UserError(
+            f"{path}: {INDEX} is in chunks or compressed. Write it as one text without."
+        )
     with path.open("rb") as file:
         file.seek(start)
         length, address, number = struct.unpack("<IQI", file.read(16))

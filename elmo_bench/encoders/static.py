@@ -294,7 +294,7 @@ def _dim(lines: list[bytes], *, first_number: int) -> int:
     """
     counts = Counter(line.rstrip().count(b" ") for line in lines)
     [(dim, _)] = counts.most_common(1) or [(0, 0)]
-    if all(line.startswith(b" ") for line in lines):
+    if lines and all(line.startswith(b" ") for line in lines):
         raise ValueError("its lines begin with a space, not with a word")
     if not dim:
         raise ValueError(f"no numbers in line {first_number}")

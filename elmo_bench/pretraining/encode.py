@@ -30,7 +30,7 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import check_regular, reader
-from elmo_bench.pretraining.tokenisation import note_raw
+from elmo_bench.pretraining.tokenisation import note_tokens
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import (
     PAD_CHARACTER,
@@ -165,8 +165,7 @@ def encode(corpus: Corpus, vocabulary: TargetVocabulary | int) -> Encoded:
     for content in contents:
         content.check()
     counts = _counts(tokens, len(words))
-    if corpus.tokenizer == "spaces":
-        note_raw(str(corpus), words, counts)
+    note_tokens(corpus.tokenizer, str(corpus), words, counts)
     if isinstance(vocabulary, int):
         frequencies = Counter(dict(zip(words, counts.tolist(), strict=True)))
         vocabulary = TargetVocabulary.of(

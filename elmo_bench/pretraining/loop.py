@@ -144,7 +144,7 @@ class Training:
         norm = torch.nn.utils.clip_grad_norm_(
             self.parameters, self.recipe.clip, foreach=True
         )
-        for parameter in self.parameters:  # what is not finite changes nothing
+        for parameter in self.parameters:  # what is not finite counts as zero
             assert parameter.grad is not None
             parameter.grad.nan_to_num_(0.0, 0.0, 0.0)
         self.optimizer.step()
@@ -220,7 +220,7 @@ class Training:
     def _check_finite(self) -> None:
         """Raise UserError if most of the last gradients are not finite.
 
-        A gradient that is not finite changes nothing, so a few do no harm.
+        A gradient that is not finite counts as zero, so a few do no harm.
         """
         if not self.finite:
             return

@@ -15,11 +15,26 @@ PUNCTUATION = (".", ",", "?")
 TOKENIZER = "tokenizer"  # the entry of the metadata of a softmax
 
 
-def note_raw(where: str, words: Sequence[str], counts: np.ndarray) -> None:
-    """Note a text, split at spaces, whose words keep their punctuation: `dog.`
+def note_tokens(
+    tokenizer: str, where: str, words: Sequence[str], counts: np.ndarray
+) -> None:
+    """Note tokens that are spelt as the markers of sentences; and a text, split at
+    spaces, whose words keep their punctuation: `dog.`
 
-    counts: how often each word occurs, int64 [W].
+    words: the two markers, then those of the text. counts: how often each word occurs
+    in the text, int64 [W].
     """
+    markers = counts[:2].sum()
+    if markers:
+        note(
+            f"{where}: {markers:,} tokens are {words[0]} or {words[1]}, the markers "
+            "that every line has anyway. Remove them from the text"
+        )
+    if tokenizer == "spaces":
+        _note_raw(where, words, counts)
+
+
+def _note_raw(where: str, words: Sequence[str], counts: np.ndarray) -> None:
     raw = []  # numbers of words
     for number, word in enumerate(words):
         if word.endswith(PUNCTUATION) and word[-2:-1].isalpha():

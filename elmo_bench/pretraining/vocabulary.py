@@ -34,7 +34,7 @@ class TargetVocabulary(dict[str, int]):
     ) -> "TargetVocabulary":
         """The `size` most frequent words (ties by spelling) behind the markers.
 
-        Tokens spelt like a marker count as `<UNK>`.
+        Tokens spelt like a marker count as `<UNK>` here (see `note_tokens`).
         """
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         candidates = ordered[: size + len(MARKERS)]

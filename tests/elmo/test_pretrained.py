@@ -95,6 +95,10 @@ def test_a_weights_file_finds_its_options(tmp_path):
         assert locate(str(tmp_path / f"{stem}weights.hdf5"))[0] == tmp_path / f"{stem}options.json"
     shutil.copy(GOLDEN / "weights.hdf5", tmp_path / "c.hdf5")
     assert "expected one file *options.json, found a_" in fails(locate, str(tmp_path / "c.hdf5"))
+    for name in ("b_options.json", "options.json"):
+        (tmp_path / name).unlink()
+    said = fails(locate, str(tmp_path / "b_weights.hdf5"))
+    assert "the only options in its folder, a_options.json, are those of a_weights.hdf5" in said
     said = fails(locate, str(tmp_path / "a_options.json"))
     assert said == f"{tmp_path}/a_options.json: not a weights file. Give one that ends in .hdf5 or .safetensors."
     options = str(tmp_path / "a_options.json")

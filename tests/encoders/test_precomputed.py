@@ -196,6 +196,23 @@ def test_a_malformed_file_is_one_line(tmp_path, writer, layers, index, said):
         precomputed.load(weights=str(file)).encode([("a", "b")])
 
 
+def test_big_endian_layers_are_read_and_an_index_in_chunks_is_no_damage(tmp_path):
+    """As Java writes numbers, and as h5py compresses."""
+    allennlp(tmp_path / "v.h5", [layers.astype(">f4") for layers in LAYERS])
+    with h5py.File(tmp_path / "v.h5", "r+") as file:
+        del file["0"]
+        file.create_dataset("0", data=LAYERS[0].astype(">f4"))
+    layers = precomputed.load(weights=str(tmp_path / "v.h5")).encode(SENTENCES[:1])
+    assert np.array_equal(layers[0].numpy(), LAYERS[0])
+    with h5py.File(tmp_path / "v.h5", "r+") as file:
+        del file["sentence_to_index"]
+        text = h5py.special_dtype(vlen=str)
+        index = file.create_dataset("sentence_to_index", (1,), dtype=text, compression="gzip")
+        index[0] = json.dumps(INDEX)
+    with pytest.raises(UserError, match=r"v\.h5: sentence_to_index is in chunks or compressed\. Write it as one text"):
+        precomputed.load(weights=str(tmp_path / "v.h5"))
+
+
 def test_files_without_an_index_and_other_files_are_named(tmp_path):
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["0"] = LAYERS[0]

@@ -142,6 +142,7 @@ def test_an_unknown_name_lists_the_known_ones():
         (b"6 4\n" + TEXT, r"v\.txt: .*the first line says '6 4', but 5 words of 4 numbers follow"),
         (b"5 5\n" + TEXT, r"says '5 5', but 5 words of 4 numbers follow"),
         (b"", r"v\.txt: .*no numbers in line 1"),
+        (b"5 4\n", r"v\.txt: .*no numbers in line 2"),
         (b"only\nwords\n", r"v\.txt: .*no numbers in line 1"),
     ],
 )

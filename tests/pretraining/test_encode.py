@@ -226,6 +226,13 @@ def test_raw_text_that_is_split_at_spaces_is_noted(tmp_path, capsys, lines, toke
     assert bool(said) == seems_raw
 
 
+def test_markers_in_the_text_are_noted(tmp_path, capsys):
+    (path := tmp_path / "text.txt").write_text("<S> a b </S>\n<S> c </S>\nd\n", encoding="utf-8")
+    encode(Corpus((path,)), 7)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "text.txt: 4 tokens are <S> or </S>, the markers that every line has anyway. Remove them" in said
+
+
 def test_an_encoded_text_that_does_not_fit_is_one_line(corpus, tmp_path):
     encode_once(corpus, tmp_path / "encoded", 7)
     path = tmp_path / "encoded" / "text.safetensors"

@@ -13,8 +13,8 @@ from torch.nn import functional
 
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
-from elmo_bench.elmo import pretrained
 from elmo_bench.elmo.encoder import ElmoEncoder
+from elmo_bench.elmo.softmax_files import softmax_of
 from elmo_bench.pretraining.network import load_language_model
 from tests.runs import GOLDEN
 
@@ -88,12 +88,18 @@ def test_figures_are_those_of_the_definition(folder, text, capsys):
 )
 def test_softmax_and_vocabulary_are_found_beside_the_weights(tmp_path, name, vocabulary):
     softmax = vocabulary.partition("vocabulary")[0] + "softmax.safetensors"
-    assert pretrained.softmax_of(tmp_path / name) is None
+    assert softmax_of(tmp_path / name) is None
     (tmp_path / softmax).touch()
     with pytest.raises(UserError, match=r"its vocabulary is missing\. Put \S*vocabulary\.txt next to it"):
-        pretrained.softmax_of(tmp_path / name)
+        softmax_of(tmp_path / name)
     (tmp_path / vocabulary).touch()
-    assert pretrained.softmax_of(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
+    assert softmax_of(tmp_path / name) == (tmp_path / softmax, tmp_path / vocabulary)
+    (tmp_path / "other.hdf5").touch()
+    if name == "any.hdf5":
+        with pytest.raises(UserError, match=r"softmax\.safetensors: of any\.hdf5 or of other\.hdf5\?"):
+            softmax_of(tmp_path / name)
+    else:
+        assert softmax_of(tmp_path / name) is not None
 
 
 def test_what_does_not_fit_is_said(folder, text, tmp_path):
