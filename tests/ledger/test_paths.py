@@ -6,6 +6,8 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths, read_all, read_outcomes, run_lock, write_record
+from elmo_bench.spec.config import compose
+from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import OUTCOMES
 
 HASH = "0123456789ab"
@@ -78,3 +80,11 @@ def test_no_file_of_a_run_may_be_a_link(store_record, tmp_path, name):
     with pytest.raises(UserError, match=f"{getattr(paths, name).name}: a symbolic link"), run_lock(paths):
         pass
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"), [("my bert", "my_bert"), ("my-bert (1)", "my-bert__1_"), ("bert@2", "bert+2"), ("-x", "_x")]
+)
+def test_the_folder_of_a_model_has_a_name_that_a_ledger_takes(folder, name):
+    run = RunSpec.of(compose("config", ["task=ner", "encoder=hf", f"encoder.name='models/{folder}'"]))
+    assert run.encoder == name and RunPaths(Path("x"), run.suite, run.task, run.encoder, "0" * 12, 0)

@@ -7,7 +7,6 @@ import re
 import shlex
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +15,6 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import RunPaths
 from elmo_bench.spec.conf_files import choices
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.describe import command_of, label_of, rate_factor
@@ -236,14 +234,6 @@ def test_a_setup_knows_the_end_of_a_path_and_no_spec_does(name, source):
     config = compose("config", ["task=ner", "encoder=hf", f"encoder.name={name}"])
     assert Setup.of(config).source == source
     assert name.rpartition("/")[0] not in str(RunSpec.of(config).to_json()) or "/" not in name
-
-
-@pytest.mark.parametrize(
-    ("folder", "name"), [("my bert", "my_bert"), ("my-bert (1)", "my-bert__1_"), ("bert@2", "bert+2"), ("-x", "_x")]
-)
-def test_the_folder_of_a_model_has_a_name_that_a_ledger_takes(folder, name):
-    run = RunSpec.of(compose("config", ["task=ner", "encoder=hf", f"encoder.name='models/{folder}'"]))
-    assert run.encoder == name and RunPaths(Path("x"), run.suite, run.task, run.encoder, "0" * 12, 0)
 
 
 def test_two_columns_of_one_file_are_two_runs():
