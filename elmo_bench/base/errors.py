@@ -15,6 +15,10 @@ _ADDRESS = re.compile(
 )
 _JOINERS = "\u200c\u200d"  # zero-width non-joiner and joiner
 LONGEST = 1000  # characters of a message
+# In errors of a machine, whatever a network reads.
+_OF_MACHINE = ("can't allocate memory", "CUBLAS_STATUS", "CUDNN_STATUS", "CUDA error")
+# A GPU's error for a position that a network does not have.
+_NO_POSITION = "device-side assert"
 
 
 class UserError(Exception):
@@ -138,3 +142,14 @@ def every(
         numbers += " …"
     first = str(first_error).rstrip(".")
     raise UserError(f"{first}. And {len(others):,} more like it: {numbers}")
+
+
+def is_of_machine(error: Exception) -> bool:
+    """Whether a network failed for its machine (such as a full memory), not its input.
+
+    torch raises a plain RuntimeError if the memory of a CPU is full.
+    """
+    if type(error).__name__ == "OutOfMemoryError":  # of torch, which is not imported
+        return True
+    message = str(error)
+    return _NO_POSITION not in message and any(mark in message for mark in _OF_MACHINE)

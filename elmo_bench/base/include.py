@@ -95,6 +95,9 @@ def _claimed(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
         for file in sorted(folder.glob(pattern)):
             relative = file.relative_to(folder)
             yield relative, [relative]
+    for module in sorted(folder.glob("encoders/[!_]*.py")):
+        relative = module.relative_to(folder)
+        yield relative, [relative.with_suffix("")]
     for package in sorted(folder.glob("encoders/[!_.]*/")):
         if _files_of_package(package):
             relative = package.relative_to(folder)

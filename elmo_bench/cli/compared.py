@@ -114,8 +114,8 @@ def chosen(frame: pd.DataFrame, encoders: Sequence[str]) -> pd.DataFrame:
 def _newest_of_labels(table: pd.DataFrame) -> pd.DataFrame:
     """The newest system of each encoder on each basis.
 
-    Several of one label differ in the options that name columns: one names a column
-    that was guessed for the other, and so has the same examples.
+    Several of one label differ in options that say how data are read, such as the name
+    of a column that was guessed for the other, and have the same examples.
     """
     by_time = table.sort_values(["created", "hash"])
     newest = by_time.drop_duplicates(["basis", "encoder_label"], keep="last")
@@ -132,7 +132,7 @@ def older(frame: pd.DataFrame, chosen: pd.DataFrame) -> list[str]:
         if len(others) > 1:
             lines.append(
                 f"{system.task_name}, {system.encoder_label}: older runs on the same "
-                "examples, with other options of columns, are left out."
+                "examples, with other options of how to read data, are left out."
             )
     return lines
 

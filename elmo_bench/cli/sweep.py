@@ -173,7 +173,7 @@ def _report(results: Sequence[RunState], *, missing: int, interrupted: bool) -> 
         _complain(f"elmo-bench sweep: {result.run.title}: {plain(result.note)}")
     if interrupted:
         _complain(
-            f"\ninterrupted: at most {counted(missing)} are not done. "
+            f"\ninterrupted: {counted(missing)} left, or fewer. "
             "Start the same sweep again to make them."
         )
         return 130

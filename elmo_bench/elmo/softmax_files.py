@@ -21,7 +21,7 @@ def softmax_of(weights: Path) -> tuple[Path, Path] | None:
     softmax = weights.with_name(prefix + SOFTMAX)
     if not softmax.is_file():
         return None
-    if not prefix and "weights" not in weights.stem:
+    if "weights" not in weights.stem:
         _check_alone(weights, softmax)
     names = [f"{prefix}{VOCABULARY}{ending}" for ending in ENDINGS]
     for name in names:
@@ -33,8 +33,11 @@ def softmax_of(weights: Path) -> tuple[Path, Path] | None:
 
 def _check_alone(weights: Path, softmax: Path) -> None:
     """Raise UserError if a softmax may be of other weights in the same folder."""
-    files = [path for path in weights.parent.iterdir() if path.suffix in FORMS]
-    others = sorted({path.name for path in files} - {weights.name, softmax.name})
+    others = []
+    for path in sorted(weights.parent.iterdir()):
+        is_softmax = path.name.endswith(SOFTMAX)
+        if path.suffix in FORMS and path != weights and not is_softmax:
+            others.append(path.name)
     if others:
         raise UserError(
             f"{softmax}: of {weights.name} or of {others[0]}? Call the weights "

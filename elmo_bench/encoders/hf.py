@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, is_of_machine
 from elmo_bench.base.machine import parallel_map
 from elmo_bench.base.progress import console
 from elmo_bench.base.reading import AGAIN, reading
@@ -28,7 +28,7 @@ from elmo_bench.encoders import Encoder, hf_files
 from elmo_bench.encoders.checks import TEXTS, check_encoder, is_close
 from elmo_bench.encoders.hf_adapter import has_adapter
 from elmo_bench.encoders.hf_lora import prepare_training
-from elmo_bench.encoders.hf_model import is_of_machine, load_model, to_bfloat16
+from elmo_bench.encoders.hf_model import load_model, to_bfloat16
 from elmo_bench.encoders.hf_words import OUTSIDE, UNLIMITED, Part, Pieces, flat
 from elmo_bench.encoders.tuning import FROZEN, TRAINED_TEXTS, Tuned, check_way
 from elmo_bench.text.batch import by_length, pools

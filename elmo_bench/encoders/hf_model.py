@@ -27,10 +27,6 @@ MASKS = 2**26  # bytes of buffers, such as causal masks, that any network may ha
 WEIGHTS_KEY = "transformers_weights"
 # A key of config.json that names a library, which transformers then imports.
 LIBRARY_KEY = "quantization_config"
-# In errors of a machine, whatever a network reads.
-OF_MACHINE = ("can't allocate memory", "CUBLAS_STATUS", "CUDNN_STATUS", "CUDA error")
-# A GPU's error for a position that a network does not have.
-NO_POSITION = "device-side assert"
 
 
 @reader
@@ -285,14 +281,3 @@ def _text_part(model: Any, folder: Path) -> Any:
         f"encoder.name={folder}: {type(model).__name__} does not only read text, and "
         "the part of its text_config was not found. Save its language model."
     )
-
-
-def is_of_machine(error: Exception) -> bool:
-    """Whether a network failed for its machine (such as a full memory), not its input.
-
-    torch raises a plain RuntimeError if the memory of a CPU is full.
-    """
-    if isinstance(error, torch.OutOfMemoryError):
-        return True
-    message = str(error)
-    return NO_POSITION not in message and any(mark in message for mark in OF_MACHINE)

@@ -73,14 +73,14 @@ def write_cost(folder: Path, cost: EncoderCost) -> Path:
     name = f"{cost.encoder}-{digest([settings, cost.contents])[:6]}.json"
     where = cost.environment
     machine = where.cpu if where.device == "cpu" else where.device
-    path = folder / spelled(machine) / name
+    path = folder / file_name_of(machine) / name
     with atomic_write(path, "w") as handle:
         text = json.dumps(cost.to_json(), indent=1, ensure_ascii=False)
         handle.write(f"{text}\n")
     return path
 
 
-def spelled(machine: str) -> str:
+def file_name_of(machine: str) -> str:
     """The model of a processor or GPU, as in the name of a file or folder."""
     name = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
     return name[:80] or "machine"

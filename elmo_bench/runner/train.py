@@ -11,7 +11,7 @@ import torch
 from pytorch_lightning.callbacks import Callback, EarlyStopping
 from pytorch_lightning.loggers import Logger
 
-from elmo_bench.base.errors import UserError
+from elmo_bench.base.errors import UserError, is_of_machine
 from elmo_bench.base.files import read_checkpoint
 from elmo_bench.base.include import included_lines
 from elmo_bench.base.machine import environment, subnormals_as_zeros
@@ -35,6 +35,7 @@ from elmo_bench.spec.budget import epochs_of, readings
 from elmo_bench.spec.names import metric_of
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.spec.tuning import TUNED_RATE
+from elmo_bench.text.own_data import OwnData
 from elmo_bench.training.batches import DataModule
 from elmo_bench.training.callbacks import (
     AtomicCheckpoints,
@@ -247,7 +248,8 @@ def build(prepared: Prepared) -> Trained:
         lexicon=lexicon_of(splits["train"]),
         encoders=prepared.frozen.checksums,
     )
-    if columns := getattr(prepared.data, "trained_on", {}):
+    if isinstance(prepared.data, OwnData):
+        columns = prepared.data.columns_of_train
         about = about.model_copy(update={"columns": columns})
     module = _module(prepared, training, about)
     head: Any = module.head
@@ -299,10 +301,8 @@ def _module(
             training["schedule"],
             tuned_rate=prepared.spec.settings.get(TUNED_RATE),
         )
-    except torch.OutOfMemoryError:
-        raise
     except (IndexError, RuntimeError, TypeError, ValueError) as error:
-        if included_lines(error):
+        if is_of_machine(error) or included_lines(error):
             raise
         raise UserError(
             f"an option has a value that does not fit: {error}. See task.head."

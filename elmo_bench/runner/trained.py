@@ -85,7 +85,7 @@ class TrainedHead:
         self.spec = spec
         self.data = build_data(spec, setup)
         if isinstance(self.data, OwnData):
-            self.data.trained_on = self.saved.about.columns
+            self.data.columns_of_train = self.saved.about.columns
         check_vectors(spec, vectors)
         encoders = encoders_of(spec, weights, vectors)
         setup = replace(
@@ -139,17 +139,17 @@ class TrainedHead:
             note_long_words(set(words))
         loaded = self._loaded
         if loaded is None:
-            vocabulary = {*self.saved.about.lexicon["words"], *words}
-            frozen = _frozen_of(self.spec, self.setup, vocabulary, self.record_file)
-            return Loaded(vocabulary, frozen, *self._build(frozen))
+            all_words = {*self.saved.about.lexicon["words"], *words}
+            frozen = _frozen_of(self.spec, self.setup, all_words, self.record_file)
+            return Loaded(all_words, frozen, *self._build(frozen))
         new = {*words} - loaded.words
         if not new:
             return loaded
-        vocabulary = loaded.words | new
-        frozen = with_words(loaded.frozen, self.setup, vocabulary, new)
+        all_words = loaded.words | new
+        frozen = with_words(loaded.frozen, self.setup, all_words, new)
         if frozen.vectors is loaded.frozen.vectors:
-            return replace(loaded, words=vocabulary)
-        return Loaded(vocabulary, frozen, *self._build(frozen))
+            return replace(loaded, words=all_words)
+        return Loaded(all_words, frozen, *self._build(frozen))
 
     def _build(self, frozen: Frozen) -> tuple[Any, Indexer]:
         return build_kept(self.spec, self.setup, frozen, self.saved, self.head_file)

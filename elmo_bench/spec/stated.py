@@ -15,14 +15,14 @@ UNCHANGED = {*VERSIONS, METRIC, *(f"data.{key}" for key in OWN)}
 def has_changes(settings: Mapping[str, Any], changes: Mapping[str, str]) -> bool:
     """Whether the settings of a run have the changes that its record states.
 
-    A command and a label are made of changes, so none is taken that the settings do not
-    have. One that the record leaves out is not missed here: `check` and `merge` compute
-    all changes again, `report` and `compare` do not.
+    A command and a label are made of changes, so each must be in the settings. A change
+    that the record does not state is not noticed here: `check` and `merge` compute all
+    changes again, `report` and `compare` do not.
     """
-    stated = {**ABSENT, **settings}
+    values = {**ABSENT, **settings}
     for key in changes.keys() - UNCHANGED - {"head"}:
-        if key in stated:
-            value = spelled(stated[key])
+        if key in values:
+            value = spelled(values[key])
         elif key.startswith("encoder.contextual.") and not invented({key: None}):
             value = "null"  # in no settings
         else:

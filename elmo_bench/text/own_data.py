@@ -89,7 +89,7 @@ class OwnData:
         self.cut = tokeniser(tokenizer)
         self.columns = columns
         # The column of each part that the training data were read from.
-        self.trained_on: dict[str, str] = {}
+        self.columns_of_train: dict[str, str] = {}
         self.read_last: Path | None = None  # by `read_file`
         self.marks_are_text = False  # in TSV files, as one of those of `read` shows
 
@@ -254,7 +254,7 @@ class OwnData:
         if column is not None:
             return [column] if column in columns else []
         fit = usual_columns(part, columns)
-        trained = self.trained_on.get(part, "")
+        trained = self.columns_of_train.get(part, "")
         if trained in columns:
             fit = list(dict.fromkeys([trained, *fit]))
         named = set(self.columns.values())  # also of parts that come later
@@ -292,7 +292,7 @@ class OwnData:
                     f"{split}: no {self.unit} with {columns}. "
                     "Check the columns, or leave this split out: data.train=FILE"
                 )
-        self.trained_on = names
+        self.columns_of_train = names
         return examples
 
     def complete(self, examples: Sequence[Any], split: str) -> list[Any]:
@@ -315,7 +315,9 @@ class OwnData:
         Raises UserError for too many labels, and for a single one.
         """
         part = self.parts[-1]
-        check_number_of_labels(splits, self.labels_of, self.trained_on[part], part)
+        check_number_of_labels(
+            splits, self.labels_of, self.columns_of_train[part], part
+        )
         note_labels(splits, self.labels_of, chance=self.plain, merge=self.merge)
         note_contradictions(splits, self.unit)
 

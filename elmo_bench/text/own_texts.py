@@ -70,22 +70,22 @@ def _cell(text: Any) -> Any:
 
 def with_probabilities(
     examples: Sequence[Any],
-    predicted: Sequence[Mapping[str, float] | Sequence[Mapping[str, float]] | None],
+    probabilities: Sequence[Mapping[str, float] | Sequence[Mapping[str, float]] | None],
 ) -> list[Any]:
     """The examples, whose rows have a column for each label.
 
     Columns of the user that have such a name are replaced, with a note.
 
-    predicted: the probabilities for each example, or a list of them for each of its
+    probabilities: the probabilities for each example, or a list of them for each of its
     tokens, which is a list in its cells; None for one without text.
     """
     labels: dict[str, None] = {}
-    for shares in predicted:
+    for shares in probabilities:
         first = shares[0] if isinstance(shares, Sequence) else shares
         labels |= dict.fromkeys(first or ())
     changed = []
     replaced: dict[str, None] = {}
-    for example, shares in zip(examples, predicted, strict=True):
+    for example, shares in zip(examples, probabilities, strict=True):
         cells: dict[str, Any] = {}
         for label in labels:
             name = f"{PROBABILITY} {label}"

@@ -119,14 +119,16 @@ def test_a_name_of_the_installation_is_refused(tmp_path, refused, name, shown):
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_an_encoder_of_another_folder_is_refused_as_a_package(tmp_path, refused):
+@pytest.mark.parametrize("file", ["mine/__init__.py", "mine.py"])
+def test_an_encoder_of_another_folder_is_refused_as_a_package(tmp_path, refused, file):
     options = []
-    for name in ("one", "two"):
-        (tmp_path / name / "encoders" / "mine").mkdir(parents=True)
-        (tmp_path / name / "encoders" / "mine" / "__init__.py").touch()
+    for name, path in (("one", "mine/__init__.py"), ("two", file)):
+        (tmp_path / name / "encoders" / path).parent.mkdir(parents=True)
+        (tmp_path / name / "encoders" / path).touch()
         options += ["--include", tmp_path / name]
     line = refused(*options, "status", "task=ner")
-    assert f"two: encoders/mine has the name of {tmp_path}/one/encoders/mine. Give yours another name." in line
+    shown = file.removesuffix("/__init__.py")
+    assert f"two: encoders/{shown} has the name of {tmp_path}/one/encoders/mine. Give yours another name." in line
 
 
 @pytest.mark.usefixtures("forgotten")

@@ -157,8 +157,8 @@ def test_of_runs_that_name_a_column_and_that_guess_it_the_newest_are_compared(tm
     code, said, error = compare(tmp_path, capsys, *encoders.split())
     assert code == 0 and "\n\nUse tfidf until more data show a gain: elmo is best on dev" in said
     assert error == (
-        "elmo-bench compare: classification, glove: older runs on the same examples, with other options of columns, "
-        "are left out.\n"
+        "elmo-bench compare: classification, glove: older runs on the same examples, with other options of how to "
+        "read data, are left out.\n"
     )
     shutil.rmtree(tmp_path / "reviews")
     fill(tmp_path, "classification", f"{encoders} tfidf", seeds=2, **named)

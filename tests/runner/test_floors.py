@@ -140,6 +140,18 @@ def test_a_run_is_looked_up_by_its_files_where_two_have_one_name(tmp_path, capsy
         assert found is not None and found.hash == made[file]
 
 
+def test_predictions_are_of_the_column_that_the_head_was_trained_on(tmp_path, capsys):
+    """`review`, which was guessed; `text`, a more usual name, is another column of the new file."""
+    rows = [f"{kind} number {n},{kind}" for n in range(20) for kind in ("red", "blue")]
+    (tmp_path / "x.csv").write_text("\n".join(["review,sentiment", *rows]))
+    run(tmp_path / "runs", capsys, "task=classification", f"data.file={tmp_path}/x.csv", "encoder=tfidf")
+    (tmp_path / "new.csv").write_text("text,label,review,sentiment\nblue,a,red,red\nred,b,blue,blue\n")
+    [path] = (tmp_path / "runs").rglob("seed0.json")
+    assert main(["predict", str(path), f"{tmp_path}/new.csv", f"{tmp_path}/out.csv"]) == 0
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert [line.split(",")[-2:] for line in lines[1:]] == [["red", "red"], ["blue", "blue"]]
+
+
 def test_a_kept_floor_predicts_what_the_run_predicted_and_passes_the_check(tmp_path, capsys):
     rows = [(f"{word} {kind} number {n}", kind) for n, word in enumerate(["one", "two", "three"] * 20)
             for kind in ("red", "blue", "green")]  # fmt: skip

@@ -222,7 +222,7 @@ def test_an_interrupt_ends_the_children(tmp_path, slow, kind):
     process.send_signal(kind)
     _, printed = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted: at most 2 runs are not done. Start the same sweep again to make them." in printed
+    assert "interrupted: 2 runs left, or fewer. Start the same sweep again to make them." in printed
     assert "Traceback" not in printed
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)

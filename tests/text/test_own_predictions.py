@@ -97,7 +97,7 @@ def test_an_empty_cell_of_a_single_column_is_a_row(tmp_path):
 
 def test_new_texts_are_read_from_the_columns_of_the_training_data(tmp_path):
     reader = data()
-    reader.trained_on = {"text": "review", "label": "stars"}
+    reader.columns_of_train = {"text": "review", "label": "stars"}
     path = Path(write(tmp_path / "x.csv", "text,review,stars,label\na title,a body,5,x\n"))
     [example] = reader.read_file(path)
     assert (example.texts, example.gold) == ((("a", "body"),), "5")

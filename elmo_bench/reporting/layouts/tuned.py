@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from elmo_bench.ledger.costs import spelled
+from elmo_bench.ledger.costs import file_name_of
 from elmo_bench.reporting.charts import ABOVE_NAMES, BARS, log_ticks, name_points
 from elmo_bench.reporting.figures import SURFACE, WIDTH, Drawing, figure, look
 from elmo_bench.reporting.formats import (
@@ -119,7 +119,7 @@ def _against_minutes(
         axes.set(xlabel=along, ylabel=f"{up}\n(bars: {BARS})")
 
     return Drawing(
-        f"{stem}-{spelled(device) if on_gpu else 'minutes'}",
+        f"{stem}-{file_name_of(device) if on_gpu else 'minutes'}",
         title,
         f"{message}. {up} by {along}. {'; '.join(descriptions)}.",
         paint,
