@@ -4,7 +4,6 @@ import argparse
 import itertools
 import os
 import random
-import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -23,7 +22,7 @@ from elmo_bench.base.progress import kernels_used, progress
 from elmo_bench.base.refusals import check_writable
 from elmo_bench.cli import encoder_options, parser
 from elmo_bench.ledger import environment, now
-from elmo_bench.ledger.costs import NAME, EncoderCost, encoder_part, write_cost
+from elmo_bench.ledger.costs import EncoderCost, encoder_part, write_cost
 from elmo_bench.reporting.console import fitted
 from elmo_bench.reporting.published import processor
 from elmo_bench.spec.config import compose
@@ -125,12 +124,6 @@ def _check(config: DictConfig) -> None:
         raise UserError(f"device={device}: no such device. Use cpu or cuda.")
     if config.encoder.contextual is None and config.encoder.words != "static":
         raise no_vectors(config.encoder.name)
-    name = RunSpec.of(config).encoder
-    if not re.fullmatch(NAME, name):
-        raise UserError(
-            f"encoder.name: {name!r:.60} cannot name a file. "
-            "Use letters, digits, _, -, . and +."
-        )
 
 
 def _table(costs: Sequence[EncoderCost], runs: Sequence[Sequence[str]]) -> str:

@@ -118,7 +118,7 @@ def picture(
     left_out = f"not drawn, since not converged: {absent}" if absent else ""
     title = headline(name, drawn)
     suite = systems.suite.iloc[0]
-    unsplit = f"no converged run of {_between(experiment, name)}" if gains else ""
+    unsplit = f"not split without {_between(experiment, name)}" if gains else ""
 
     def paint(axes: Axes, phone: bool) -> None:
         _paint(axes, lanes_, name, unsplit=unsplit, left_out=left_out, phone=phone)
@@ -284,8 +284,7 @@ def _bars(
     if not lane.steps:
         height = 0.8
         axes.barh(at, mean, height, facecolor=SURFACE, edgecolor=colour, linewidth=1.6)
-        text = f"not split: {unsplit}" if unsplit else ""
-        axes.annotate(text, (max(0, mean), at), (9, 0), **style)
+        axes.annotate(unsplit, (max(0, mean), at), (9, 0), **style)
         return
     gains = [step["gain"] for step in lane.steps.values()]
     apart = min(gains) < 0 < max(gains)

@@ -39,12 +39,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     assert "--out /proc/no: cannot be made (" in refused("cost", "encoder=glove", "--out", "/proc/no")
 
 
-def test_a_folder_whose_name_cannot_name_a_file_is_refused(refused, tmp_path):
-    (tmp_path / "my (model)").mkdir()
-    line = refused("cost", "encoder=hf", f"encoder.name={tmp_path}/my (model)", "--out", tmp_path / "costs")
-    assert "'my_(model)' cannot name a file. Use letters, digits" in line
-
-
 def test_the_sentences_are_the_same_everywhere():
     """Costs of different text are not comparable, so a change here makes every measurement stale."""
     assert digest(sample_sentences(640))[:12] == "36b3034c0c44"

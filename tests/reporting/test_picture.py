@@ -85,7 +85,7 @@ def test_table_1_has_the_steps_of_the_gain_that_have_runs(tmp_path):
                 drawn_step = rf"\b{names.get(step, step)} {re.escape(gains[step])}"
                 split = step == "layers and context" and "layers" in filled
                 assert bool(re.search(drawn_step, flat)) != split, step
-    assert drawn.svg.count("not split: no converged run of elmo_word") == 1 and "paper 21.0" in drawn.svg
+    assert drawn.svg.count("not split without elmo_word") == 1 and "paper 21.0" in drawn.svg
 
 
 def test_steps_that_are_not_converged_are_not_drawn(tmp_path):
@@ -93,7 +93,7 @@ def test_steps_that_are_not_converged_are_not_drawn(tmp_path):
     for seed in range(2):
         stuck(tmp_path, "ner", "elmo_word", seed, lift=-0.4)
     drawn = picture.picture(*experiment_in(tmp_path, "table1"))
-    assert "not split: no converged run of elmo_word" in drawn.svg
+    assert "not split without elmo_word" in drawn.svg
     assert "word vector" not in drawn.svg
 
 
