@@ -7,6 +7,7 @@ import runpy
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from contextlib import suppress
 
@@ -77,6 +78,9 @@ def test_no_secret_of_the_command_line_is_in_any_file_and_wandb_has_options_and_
     assert any(path.name.startswith("events.out.tfevents") for path in files)
     of_wandb = [path for path in files if work / "wandb" in path.parents]
     [sent] = [path for path in of_wandb if not path.name.startswith("debug")]  # wandb's logs stay here
+    deadline = time.monotonic() + 20
+    while b"0.5" not in sent.read_bytes() and time.monotonic() < deadline:
+        time.sleep(0.1)  # wandb's service may write after the run has ended
     content = sent.read_bytes()
     host = re.escape(socket.gethostname().encode())  # as a word: a run's random name may hold a short one
     assert not re.search(rb"(?<![a-z0-9])" + host + rb"(?![a-z0-9])", content)
