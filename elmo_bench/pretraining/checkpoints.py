@@ -1,6 +1,8 @@
 """The checkpoints of a training: files in a folder, named by their steps."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from elmo_bench.base.errors import UserError
@@ -23,14 +25,31 @@ def write(folder: Path, step: int, state: dict[str, Any]) -> None:
             path.unlink()
 
 
-def read_newest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+def read_newest(
+    folder: Path, same: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Path, dict[str, Any]] | None:
     """The newest checkpoint that can be read, and its content; None if there is none.
 
-    Raises UserError if all are damaged.
+    same: weights, text and settings of the training that goes on, by name. Raises
+    UserError if the checkpoint is of others, and if all are damaged.
     """
     paths = sorted(folder.glob(CHECKPOINT), reverse=True)
     if not paths:
         return None
+    path, state = _first_readable(paths)
+    before = state.get("same", {})
+    for name, now in same.items():
+        if before.get(name) != now:
+            other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
+            raise UserError(
+                f"{path}: from a training with other {other}. Resume with the same, or "
+                f"remove {folder.parent}, or give another out=."
+            )
+    return path, state
+
+
+def _first_readable(paths: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
+    """The first checkpoint that can be read. Raises UserError if all are damaged."""
     *newer, oldest = paths
     for path in newer:
         try:

@@ -16,8 +16,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,7 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import check_regular, reader
+from elmo_bench.pretraining.checkpoints import read_newest
 from elmo_bench.pretraining.tokenisation import note_tokens
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import (
@@ -45,7 +45,6 @@ from elmo_bench.text.vocabulary import tokeniser
 VERSION = 2  # of how text is read: an encoded text of another version is made again
 LONGEST = 20_000  # characters of a line
 START, END = 0, 1  # the numbers of the sentence markers
-OTHER = -1  # the number of a word that another text lacks
 WORDS_AT_ONCE = 2**17  # spelt; `words_ids` makes int64
 TOKENS_AT_ONCE = 2**20  # counted and renumbered, which makes int64, too
 ENCODED = "text.safetensors"  # the name of an encoded text in its folder
@@ -256,74 +255,24 @@ def _spelt(words: Sequence[str]) -> np.ndarray:
     return characters
 
 
-def check_heldout(corpus: Corpus, trained: Corpus) -> None:
-    """Check a held-out text before the long work with the text to train on.
-
-    Raises UserError for a file that is in both, for one that cannot be read, and
-    without a sentence.
-    """
-    _check_disjoint(corpus, trained)
-    check_text(corpus)
-
-
-def encode_heldout(corpus: Corpus, text: Encoded) -> Encoded:
-    """Encode a text that `check_heldout` checked with the training text's vocabulary.
-
-    Counts the sentences of both. Raises UserError as `encode` does.
-    """
-    heldout = encode(corpus, text.vocabulary)
-    repeated = _repeated(heldout, text)
-    if repeated:
-        note(
-            f"{repeated:,} of {heldout.sentences:,} held-out sentences are in the "
-            "training text, which lowers perplexity"
-        )
-    return replace(heldout, repeated=repeated)
-
-
-def _check_disjoint(corpus: Corpus, trained: Corpus) -> None:
-    """Raise UserError for a file of a held-out text that is trained on."""
-    by_content = {Content(file).sha256: file for file in trained.files}
-    for file in corpus.files:
-        same = by_content.get(Content(file).sha256)
-        if same is not None:
-            raise UserError(
-                f"heldout={file}: the text of corpus={same}. Hold out other text."
-            )
-
-
-def _repeated(heldout: Encoded, text: Encoded) -> int:
-    """How many sentences of a held-out text are in the training text."""
-    # Words that the model reads alike, such as long ones with one beginning, are equal.
-    spellings = [word.tobytes() for word in text.characters]
-    numbers = {spelling: number for number, spelling in enumerate(spellings)}
-    trained = np.array([numbers[spelling] for spelling in spellings], np.int32)
-    numbers_there = [numbers.get(word.tobytes(), OTHER) for word in heldout.characters]
-    tokens = np.array(numbers_there, np.int32)[heldout.tokens]
-    parts = np.split(tokens, heldout.starts[1:-1])
-    sentences = [part.tobytes() for part in parts]
-    distinct = set(sentences)
-    seen = set()
-    for start, end in pairwise(text.starts):
-        sentence = trained[text.tokens[start:end]].tobytes()
-        if sentence in distinct:
-            seen.add(sentence)
-    return sum(sentence in seen for sentence in sentences)
-
-
 def encode_once(
-    corpus: Corpus, folder: Path, vocabulary: TargetVocabulary | int
+    corpus: Corpus,
+    folder: Path,
+    vocabulary: TargetVocabulary | int,
+    trained: Sequence[Path] = (),
 ) -> Encoded:
     """`encode`, stored in a folder and read from there the next time.
 
-    It is encoded again if a byte of the text has changed.
+    It is encoded again if a byte of the text has changed. Raises UserError, and
+    replaces nothing, if checkpoints in the folders `trained` are of another text.
     """
     path = folder / ENCODED
     if path.is_file():
         arrays, about = read_arrays(path)
-        digest, _, counts = about.partition(" ")
+        stored_digest, _, counts = about.partition(" ")
         contents = [Content(file) for file in corpus.files]
-        if digest == _digest(corpus, contents, vocabulary):
+        digest = _digest(corpus, contents, vocabulary)
+        if digest == stored_digest:
             stored = TargetVocabulary(parse_json(counts, path))
             return Encoded(
                 **arrays,  # type: ignore[arg-type]
@@ -331,6 +280,8 @@ def encode_once(
                 digest=digest,
                 files=corpus.files,
             )
+        for checkpoint_folder in trained:
+            read_newest(checkpoint_folder, {"text": digest})  # for its error
     check_text(corpus)
     encoded = encode(corpus, vocabulary)
     arrays = {name: getattr(encoded, name) for name in ARRAYS}

@@ -259,14 +259,13 @@ class Training:
     def _resume(self) -> None:
         """Go on from the newest checkpoint that can be read, if any.
 
-        Raises UserError if all are damaged: a long training must not start again
-        silently.
+        Raises UserError if it is of another training, and if all are damaged: a long
+        training must not start again silently.
         """
-        newest = checkpoints.read_newest(self.out / "checkpoints")
+        newest = checkpoints.read_newest(self.out / "checkpoints", self.same)
         if newest is None:
             return
         path, state = newest
-        self._check_same(path, state)
         step = state["place"][0]
         console.print(f"resuming from {path} at step {step}", highlight=False)
         self.model.load_state_dict(state["model"])
@@ -284,18 +283,6 @@ class Training:
             self.recipes = [*earlier, (self.step, now)]
         for change in self.changes[len(earlier) - 1 :]:
             console.print(f"the recipe has changed, {change}", highlight=False)
-
-    def _check_same(self, path: Path, state: dict[str, Any]) -> None:
-        """Raise UserError for a checkpoint of other weights, text or settings."""
-        same = state.get("same", {})
-        for name, now in self.same.items():
-            if same.get(name) == now:
-                continue
-            other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
-            raise UserError(
-                f"{path}: from a training with other {other}. Resume with the same, or "
-                f"remove {self.out}, or give another out=."
-            )
 
 
 def optimizer_of(config: DictConfig, parameters: Sequence[Tensor]) -> Optimizer:

@@ -38,16 +38,15 @@ from elmo_bench.elmo.pretrained import (
     locate,
 )
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
-from elmo_bench.pretraining.checkpoints import CHECKPOINT
+from elmo_bench.pretraining.checkpoints import CHECKPOINT, read_newest
 from elmo_bench.pretraining.encode import (
     ENCODED,
     Corpus,
     Encoded,
-    check_heldout,
-    encode_heldout,
     encode_once,
     shard_files,
 )
+from elmo_bench.pretraining.heldout import check_heldout, encode_heldout
 from elmo_bench.pretraining.loop import Training, device_of
 from elmo_bench.pretraining.network import (
     LanguageModel,
@@ -68,7 +67,8 @@ FIT = {  # of a new softmax
     "full_from": 1.0,
 }
 FIT_OPTIMIZER = {"name": "adamw", "lr": 0.01, "betas": [0.9, 0.98], "weight_decay": 0.0}
-FOLDERS = ("checkpoints", "encoded", "softmax/checkpoints")  # of a training
+CHECKPOINTS = ("checkpoints", "softmax/checkpoints")  # folders of a training
+FOLDERS = (*CHECKPOINTS, "encoded")
 # Files that only a training writes. One of them is there before its other files.
 BEGUN = (
     f"encoded/{ENCODED}",
@@ -119,6 +119,8 @@ def finetune(
     _check_other_folder(config, weights)
     out = _resumed_or_new(config)
     checksum = checksum_of(*locate(weights))
+    for name in CHECKPOINTS:
+        read_newest(out / name, {"weights": checksum})  # for its error
     try:
         model, vocabulary = load_language_model(weights, tokenizer=config.tokenizer)
         _check_same(weights, checksum_of(*locate(weights)), checksum)
@@ -230,11 +232,12 @@ def _texts(
     """
     torch.set_num_threads(choose_threads(config.threads, "training"))
     corpus = Corpus(tuple(shard_files(config.corpus)), config.tokenizer)
+    trained = [Path(config.out) / name for name in CHECKPOINTS]
     if not config.heldout:
-        return encode_once(corpus, folder, vocabulary), None
+        return encode_once(corpus, folder, vocabulary, trained), None
     heldout = Corpus(tuple(shard_files(config.heldout)), config.tokenizer)
     check_heldout(heldout, corpus)
-    text = encode_once(corpus, folder, vocabulary)
+    text = encode_once(corpus, folder, vocabulary, trained)
     return text, encode_heldout(heldout, text)
 
 

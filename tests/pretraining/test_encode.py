@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.pretraining import encode as module
+from elmo_bench.pretraining import encode as encode_module
+from elmo_bench.pretraining import heldout as heldout_module
 from elmo_bench.pretraining.batches import OUTSIDE, Batches
 from elmo_bench.pretraining.encode import (
     LONGEST,
     Corpus,
     Encoded,
-    check_heldout,
     encode,
-    encode_heldout,
     encode_once,
     shard_files,
 )
+from elmo_bench.pretraining.heldout import check_heldout, encode_heldout
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import words_ids
 from elmo_bench.text.vocabulary import TOKENISERS, tokeniser
@@ -120,7 +120,7 @@ def corpus(tmp_path):
 
 
 def test_the_encoded_text_is_the_text(corpus, monkeypatch):
-    monkeypatch.setattr(module, "TOKENS_AT_ONCE", 7)
+    monkeypatch.setattr(encode_module, "TOKENS_AT_ONCE", 7)
     text = encode(corpus, 7)
     spelt = {text.characters[number].tobytes(): number for number in range(len(text.characters))}
     sentences = [sentence for file in corpus.files for sentence in corpus.sentences(file)]
@@ -189,7 +189,8 @@ def test_a_file_that_is_not_utf8_is_refused_before_the_files_in_front_of_it_are_
 
 def test_a_held_out_text_is_checked_once(corpus, tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(module, "check_text", calls.append)
+    for module in (encode_module, heldout_module):
+        monkeypatch.setattr(module, "check_text", calls.append)
     heldout = Corpus((tmp_path / "heldout.txt",))
     heldout.files[0].write_text("a new sentence\n", encoding="utf-8")
     check_heldout(heldout, corpus)
@@ -199,7 +200,7 @@ def test_a_held_out_text_is_checked_once(corpus, tmp_path, monkeypatch):
 
 def test_the_memory_of_a_token_is_that_of_its_number(tmp_path, monkeypatch):
     """4 bytes a token; an int64 of each, or a second array, would take 8 more or 4 more."""
-    monkeypatch.setattr(module, "TOKENS_AT_ONCE", 1000)
+    monkeypatch.setattr(encode_module, "TOKENS_AT_ONCE", 1000)
     (path := tmp_path / "text.txt").write_text(f"{'a b c d e ' * 40}\n" * 2000, encoding="utf-8")
     encode(Corpus((path,)), 7)
     tracemalloc.start()

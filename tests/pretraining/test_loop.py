@@ -174,29 +174,6 @@ def test_weights_that_change_while_they_are_loaded_are_refused(corpus, monkeypat
         trainer.finetune(compose("finetune", options, folder=CONF))
 
 
-def test_only_damaged_checkpoints_are_no_reason_to_start_anew(corpus):
-    folder = corpus / "out" / "checkpoints"
-    folder.mkdir(parents=True)
-    (folder / "00000010.ckpt").write_bytes(b"nothing")
-    with pytest.raises(UserError, match=r"00000010\.ckpt: not a checkpoint, or damaged"):
-        train(corpus, corpus / "out")
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("seed=1", "from a training with other seed"),
-        ("recipe.cells=50", r"from a training with other recipe\.cells"),
-        ("shape.lstm.dim=12", r"from a training with other shape\. .*remove .*out, or give another out="),
-        ("tokenizer=treebank", "from a training with other text, tokenizer or recipe.vocabulary"),
-    ],
-)
-def test_another_training_does_not_go_on(corpus, option, said):
-    train(corpus, corpus / "out", "recipe.steps=3")
-    with pytest.raises(UserError, match=rf"00000003\.ckpt: {said}"):
-        train(corpus, corpus / "out", "recipe.steps=9", option)
-
-
 def with_bad_gradients(monkeypatch, is_bad):
     """Gradients that are no numbers in the steps, from 1, that `is_bad` names."""
     real = loop.cross_entropy
