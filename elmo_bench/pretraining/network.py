@@ -42,7 +42,7 @@ Perplexity = dict[str, Any]  # figures by name, see `perplexity`
 class LanguageModel(nn.Module):
     """Forward and backward language model with shared characters and softmax.
 
-    Source: Peters et al. 2018, section 3.1.
+    Source: Peters et al. 2018, sections 3.1 and 3.4.
     """
 
     def __init__(
