@@ -79,7 +79,7 @@ def sweep(*options: str) -> "pd.DataFrame":
 def _begin(name: str, options: Sequence[str]) -> None:
     """Include folders, before anything imports torch.
 
-    Raises UserError for an option that is not a text.
+    Raises UserError for an option that is not a text, and for --include.
     """
     wait_asleep()
     include_given([])
@@ -88,6 +88,11 @@ def _begin(name: str, options: Sequence[str]) -> None:
             raise UserError(
                 f"{name}({option!r:.60}): an option is a text, "
                 f'such as {name}("task=ner", "encoder=elmo").'
+            )
+        if option.startswith("--"):
+            raise UserError(
+                f"{name}({option!r:.60}): an option is key=value. Folders of yours are "
+                "named in os.environ['ELMO_BENCH_INCLUDE']."
             )
 
 

@@ -57,12 +57,12 @@ class Predictor:
             raise UserError(no_probabilities(task))
         examples = self._examples(texts)
         probabilities = self._head.probabilities(examples)
-        if examples and hasattr(examples[0], "tokens"):
-            return _of_tokens(examples, probabilities)
-        table = pd.DataFrame([shares or {} for shares in probabilities], dtype=float)
-        if len(table.columns):
-            return table
-        return table.reindex(columns=self._head.saved.about.vocabulary["labels"])
+        data: Any = self._head.data
+        labels = data.answers(self._head.saved.about.vocabulary["labels"])
+        if data.labels_tokens:
+            return _of_tokens(examples, probabilities, labels)
+        rows = [shares or {} for shares in probabilities]
+        return pd.DataFrame(rows, columns=labels, dtype=float)
 
     def _examples(self, texts: Sequence[Any]) -> list[Any]:
         of_texts = getattr(self._head.data, "of_texts", None)
@@ -75,7 +75,9 @@ class Predictor:
         return examples
 
 
-def _of_tokens(examples: Sequence[Any], probabilities: Sequence[Any]) -> "pd.DataFrame":
+def _of_tokens(
+    examples: Sequence[Any], probabilities: Sequence[Any], labels: Sequence[str]
+) -> "pd.DataFrame":
     """A row for each token; no row of a text without tokens."""
     import pandas as pd
 
@@ -88,8 +90,8 @@ def _of_tokens(examples: Sequence[Any], probabilities: Sequence[Any]) -> "pd.Dat
             rows.append(shares)
             index.append((number, place, example.tokens[place]))
     names = ["text", "place", "token"]
-    labels = pd.MultiIndex.from_tuples(index, names=names)
-    return pd.DataFrame(rows, index=labels, dtype=float)
+    tokens_index = pd.MultiIndex.from_tuples(index, names=names)
+    return pd.DataFrame(rows, index=tokens_index, columns=labels, dtype=float)
 
 
 def load(
@@ -102,9 +104,12 @@ def load(
     these paths in their column `record`. weights and vectors: the frozen parts, if the
     run did not name published ones.
 
-    Raises UserError if the head is not there or does not fit the record. The weights of
-    other frozen parts than the head was trained with are refused by their checksum when
-    the first text is read.
+    Weights and vectors are read with the first text, which takes seconds: a program
+    that serves texts predicts one when it starts.
+
+    Raises UserError if the head is not there or does not fit the record. Frozen parts
+    that are missing, or others than the head was trained with, are refused when the
+    first text is read.
     """
     wait_asleep()
     include_given([])

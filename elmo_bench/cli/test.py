@@ -112,7 +112,7 @@ def _problem(error: Exception) -> str:
 
 def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
     """Check the encoders of a yaml: one, several in a stack, or none."""
-    from elmo_bench.runner.contract_parts import check_weights
+    from elmo_bench.runner.contract_parts import check_tokens, check_weights
     from elmo_bench.runner.named_parts import check_names
 
     spec, setup = described(f"encoder={name}", *options)
@@ -124,6 +124,7 @@ def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
             "vectors are float32 [layers, tokens, dim], finite, "
             "and the same in every batch"
         )
+        yield check_tokens(encoder)
         yield check_weights(encoder, arguments)
 
 

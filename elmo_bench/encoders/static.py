@@ -105,6 +105,8 @@ def load_static(
     Raises UserError for an unknown name, for a malformed file, and for a file that
     changes while it is read.
     """
+    if isinstance(keep, str):
+        raise UserError(f"keep={keep!r:.60}: a text. Give a list of words.")
     path = path_of(name_or_path)
     content = Content(path)
     if keep is None or path.suffix == ".safetensors" or not cached:

@@ -32,8 +32,10 @@ from elmo_bench.spec.task_files import FLOOR, floor_of
 SEEDS = 3  # of the sweep that is suggested
 NOTHING_LEARNED = (
     "the head learned nothing: it gives one answer to everything, or none that is "
-    "right. Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
+    "right."
 )
+LOWER_RATE = "Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
+ALL_EPOCHS = "Give it all its epochs: leave out task.training.epochs."
 
 
 def outcome(ledger: Path, record: Record, state: str) -> str:
@@ -81,7 +83,8 @@ def ending(
     took = f"{minutes:.1f} minutes of wall time"
     yield f"{_best(record)}; {took}; {numbers:,} numbers were trained"
     if not learned(record):
-        yield NOTHING_LEARNED
+        is_shortened = epochs_of(record.spec) < _usual_epochs(record)
+        yield f"{NOTHING_LEARNED} {ALL_EPOCHS if is_shortened else LOWER_RATE}"
     score = score_of(record, "test")
     row = published().get(record.hash)
     if row is not None and made:

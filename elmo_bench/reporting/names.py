@@ -24,9 +24,10 @@ UNCHECKED = (
 )
 UNCONVERGED = "not converged"
 NOT_CONVERGED = (
-    f"{DAGGER} {UNCONVERGED}: a seed had fewer epochs than the task's budget, the task's "
-    "yaml has no budget of epochs (docs/extend.md), or a seed learned nothing (0 on "
-    "dev, or one answer to everything after every epoch). Its gains have no verdict."
+    f"{DAGGER} {UNCONVERGED}: a seed had fewer epochs than the task's budget, the "
+    "task's yaml has no budget of epochs (docs/extend.md), or a seed learned nothing "
+    "(0 on dev, or one answer to everything after every epoch). Its gains have no "
+    "verdict."
 )
 
 QUICK_RUNS = (

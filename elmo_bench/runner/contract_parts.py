@@ -30,12 +30,14 @@ from elmo_bench.base.metric import (
     sums_of,
 )
 from elmo_bench.encoders import Encoder
-from elmo_bench.encoders.checks import TEXTS
+from elmo_bench.encoders.checks import TEXTS, check_layers
 from elmo_bench.ledger.outcomes import AGREES, check_split
 from elmo_bench.ledger.record import SplitScores
 from elmo_bench.runner.data import Splits, data_digest
 from elmo_bench.spec.names import load_encoder
 from elmo_bench.training.contracts import Data, Metric
+
+ANY_TOKENS = ("", "é😀", "a" * 300)  # all of them occur in data of users
 
 
 def check_data(data: Data, splits: Splits, again: Splits) -> str:
@@ -236,9 +238,33 @@ def _check_frozen(encoder: Encoder) -> Tensor:
     return vectors
 
 
+def check_tokens(encoder: Encoder) -> str:
+    """A token may be any text: vectors of an empty, a long and a foreign one.
+
+    Raises UserError for other vectors than `check_layers` wants, and the error of
+    `encode`, unless the encoder's `check_texts` refuses such a text.
+    """
+    check_texts = getattr(encoder, "check_texts", None)
+    if check_texts is not None:
+        try:
+            check_texts([ANY_TOKENS])
+        except UserError as refusal:
+            return f"check_texts refuses rare tokens: {refusal}"
+    expect = getattr(encoder, "expect", None)
+    if expect is not None:
+        expect({*ANY_TOKENS})
+    shape = (encoder.layers, encoder.dim)
+    layers = encoder.encode([ANY_TOKENS])
+    check_layers(layers, [len(ANY_TOKENS)], shape, name="encoder, rare tokens")
+    return "an empty token, a long one and one of other letters have vectors"
+
+
 def _modules(encoder: Any) -> list[nn.Module]:
     """The encoder if it is a module, and all modules that its attributes have."""
-    modules = list(_modules_in(vars(encoder)))
+    attributes = dict(getattr(encoder, "__dict__", {}))
+    for name in getattr(type(encoder), "__slots__", ()):
+        attributes[name] = getattr(encoder, name, None)
+    modules = list(_modules_in(attributes))
     if isinstance(encoder, nn.Module):
         modules.append(encoder)
     return modules

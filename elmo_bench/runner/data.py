@@ -250,6 +250,6 @@ def note_long_words(words: Collection[str]) -> None:
     long = {word for word in words if len(word) > LONGEST_WORD}
     if long:
         note(
-            f"{len(long)} words have over {LONGEST_WORD} characters: the character CNN "
-            f"reads the first {LONGEST_WORD}"
+            f"words of over {LONGEST_WORD} characters: {len(long)}; the character CNN "
+            f"reads the first {LONGEST_WORD} of each"
         )

@@ -237,6 +237,6 @@ def _known(
     if name not in published:
         raise UserError(
             f"the record's {option} ({name!r:.60}) are not published. "
-            f"Say where they are: --{option} …"
+            f"Say where they are: --{option} PATH, in Python load(…, {option}=PATH)."
         )
     return str(name)

@@ -16,6 +16,7 @@ import torch
 
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.include import included_lines
 from elmo_bench.base.progress import progress
 from elmo_bench.ledger import Record
 from elmo_bench.runner.data import build_data, note_long_words, words_of
@@ -159,13 +160,16 @@ class TrainedHead:
     ) -> list[Any]:
         """An answer for each example, in order.
 
-        Raises UserError where the head's numbers fit no text.
+        Raises UserError where the head's numbers fit no text, and the error of code of
+        the user's own.
         """
         try:
             return _answers(head, batches, count, ask)
         except (torch.OutOfMemoryError, MemoryError):
             raise
         except UNFIT as error:
+            if included_lines(error):  # the user's own code, whose lines are shown
+                raise
             why = str(error).partition("\n")[0]
             raise UserError(
                 f"{self.head_file}: gives no answers ({type(error).__name__}: {why}). "

@@ -61,6 +61,7 @@ class OwnData:
     leaves_blank = True  # `predict` writes no prediction for an example without text
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
+    labels_tokens = False  # whether each token has a label
     check_output = staticmethod(check_table_name)  # of the path that `write` gets
 
     def __init__(
@@ -151,6 +152,10 @@ class OwnData:
         """{"labels": the labels of the training data, in order}."""
         return {"labels": sorted({example.gold for example in train})}
 
+    def answers(self, labels: Sequence[str]) -> list[str]:
+        """The labels of `vocabulary`, as `probabilities` names them."""
+        return list(labels)
+
     def write(
         self, path: Path, examples: Sequence[Any], predicted: Sequence[Any]
     ) -> None:
@@ -228,6 +233,7 @@ class OwnData:
         columns = list(dict.fromkeys(chain.from_iterable(rows)))
         chosen: dict[str, str] = {}
         listed: list[str] = []
+        missing: list[str] = []
         for part in self.parts:
             fit = self.columns_for(part, columns, taken=chosen.values())
             if fit:
@@ -235,7 +241,9 @@ class OwnData:
                 others = f" (not {', '.join(fit[1:])})" if fit[1:] else ""
                 listed.append(f"{part}={fit[0]}{others}")
             elif gold or part != self.parts[-1]:
-                raise self.no_column(part, columns)
+                missing.append(part)
+        if missing:
+            raise self.no_column(missing, columns)
         texts = [rows[0].get(chosen[part]) for part in self.parts[:-1]]
         tokenised = ""
         if any(isinstance(text, str) for text in texts):
@@ -260,8 +268,9 @@ class OwnData:
         named = set(self.columns.values())  # also of parts that come later
         return [name for name in fit if name not in taken and name not in named]
 
-    def no_column(self, part: str, columns: Sequence[str]) -> UserError:
-        """The error for a part without a column."""
+    def no_column(self, missing: Sequence[str], columns: Sequence[str]) -> UserError:
+        """The error for parts without a column; its reason is that of the first."""
+        part = missing[0]
         what = f"no column that is named as {part} usually is"
         for name in usual_columns(part, columns):
             for other, taken in self.columns.items():
@@ -271,7 +280,9 @@ class OwnData:
         if column is not None:
             what = f"no column {column!r}"
         names = ", ".join(columns)
-        how = f"Name one: data.{part}=COLUMN"
+        how = "Name one:" if len(missing) == 1 else "Name them:"
+        for part in missing:
+            how += f" data.{part}=COLUMN"
         return UserError(f"{what}. The columns are {names}. {how}")
 
     def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Any]]:

@@ -75,6 +75,7 @@ class Data(OwnData):
     endings = None
     merge = f"Each counts alone; data.alike={MERGE} makes them one"
     plain = False  # whether the tags that were read are no spans
+    labels_tokens = True
 
     def __init__(
         self,
@@ -241,6 +242,12 @@ class Data(OwnData):
             tags = chain.from_iterable(sentence.gold for sentence in train)
             return {"labels": sorted({*tags})}
         return SpanData().vocabulary(train)
+
+    def answers(self, labels: Sequence[str]) -> list[str]:
+        """Plain tags as they were read, or BIO: U and L are B and I there."""
+        if "O" not in labels:
+            return [label.removeprefix(SINGLE) for label in labels]
+        return [label for label in labels if label[0] in "OBI"]
 
     def within(
         self,

@@ -214,7 +214,9 @@ def test_tags_have_the_probabilities_of_a_file(records, tmp_path):
         for tag in tags:
             assert rows[number][f"probability {tag}"] == pytest.approx(shares.loc[number][tag].tolist(), abs=1e-6)
     assert rows[1]["probability O"] is None
-    assert head.probabilities([]).empty
+    for none in ([], [[]]):
+        assert head.probabilities(none).empty and [*head.probabilities(none).columns] == tags
+        assert head.probabilities(none).index.names == shares.index.names
 
 
 def test_probabilities_go_into_a_table(records, tmp_path, refused):

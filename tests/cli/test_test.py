@@ -65,11 +65,12 @@ def test_what_the_pages_show_keeps_the_contract(folder, capsys):
     code, lines = checked(folder, capsys)
     assert [line for line in lines if not line.startswith("ok ")] == []
     assert code == 0
-    assert len(lines) == 17
+    assert len(lines) == 19
 
 
 BROKEN = [  # module, what is replaced, by what, and what the line says
     ("length", "float(len(word))", "1 / (len(word) - 1)", 'ZeroDivisionError: division by zero ("{path}", line 7'),
+    ("length", "float(len(word))", "float(ord(word[0]))", 'IndexError: string index out of range ("{path}", line 7'),
     ("network", "torch.manual_seed(0)", "pass", "loaded again it has another checksum or other vectors."),
     ("network", "{self.net.weight.sum()}", "1", "its checksum 'network-1' stays when a weight changes. Compute it"),
     ("data", "cells[-1]", "cells[1]", "Data.read_file: other texts than Data.write was given"),

@@ -46,6 +46,11 @@ def file(request, tmp_path):
     return path
 
 
+def test_a_text_in_place_of_a_list_of_words_is_refused():
+    with pytest.raises(UserError, match="keep='house': a text"):
+        load_static("glove-6b", "house")
+
+
 def test_every_form_gives_the_same_table(file):
     table = load_static(str(file))
     assert table.words == WORDS

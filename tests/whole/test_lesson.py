@@ -51,7 +51,7 @@ def test_the_lesson_runs_as_printed(tmp_path, monkeypatch, capfd):
         shown[" ".join(words)] = printed_now.out
     layers = {layer: text for layer, text in ((words[-1], shown[" ".join(words)]) for words in COMMANDS[1:3])}
     assert set(re.findall(r"(?m)^ (\d\.\d{3}) ", layers["0"])) == {"1.000", "0.769"}
-    assert "[bank]" in layers["2"] and "1.000" not in layers["2"]
+    assert "[kind]" in layers["2"] and "1.000" not in layers["2"]
     frames = []
     for code in PYTHON:
         namespace: dict = {}
