@@ -139,6 +139,6 @@ def from_hub(monkeypatch, task, columns):
     """(the paper suite of a task from this table of the Hub, what was asked of it); the task ner tests downloads."""
     table, asked = type("Table", (dict,), {"column_names": property(list)})(columns), []
     read = lambda repo, file, revision: asked.append((repo, file, revision)) or table  # noqa: E731
-    monkeypatch.setattr(f"elmo_bench.tasks.{task}.data.hub_table", read)
+    monkeypatch.setattr("elmo_bench.base.hub.hub_table", read)
     options = compose("config", [f"task={task}", "task.data.paper.source=hub"]).task.data
     return task_class(task, "data")(**options).read("paper", None), asked

@@ -292,11 +292,14 @@ def write_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
 
 @reader
 def read_checkpoint(
-    path: Path, advice: str = "Remove it and start again."
+    path: Path,
+    advice: str = "Remove it and start again.",
+    *,
+    keys: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A checkpoint's tensors and plain data, on the CPU.
 
-    Nothing in the file is executed. Raises UserError.
+    keys: what it has to have. Nothing in the file is executed. Raises UserError.
     """
     import torch
 
@@ -309,4 +312,7 @@ def read_checkpoint(
         state = torch.load(path, weights_only=True, map_location="cpu")
         if not isinstance(state, dict):
             raise TypeError("not a mapping")
+        for key in keys:
+            if key not in state:
+                raise KeyError(key)
     return state

@@ -4,21 +4,15 @@ Files in the user's data folder or the package, or parquet files on the Hub. In 
 options of one suite (a node of `task.data` in the yaml), `source` is `files` or `hub`.
 """
 
-import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.hub import hub_file
 from elmo_bench.base.notes import note
-from elmo_bench.base.reading import reader, reading
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 SPLITS = ("train", "dev", "test")
 # Endings of files that hold a table.
@@ -257,46 +251,6 @@ def data_file(root: Path | None, folder: str, names: str | Sequence[str]) -> Pat
     return data_files(root, folder, names)[0]
 
 
-def hub_file(repo: str, file: str, *, revision: str) -> Path:
-    """A file of a data set repository, downloaded once to the Hub's own cache.
-
-    `$HF_ENDPOINT` and the other variables of huggingface_hub apply. Raises UserError.
-    """
-    # Costs over a second, and most runs download nothing.
-    from huggingface_hub import hf_hub_download
-
-    with hub_errors(f"{repo}@{revision}/{file}"):
-        path = hf_hub_download(
-            repo,
-            file,
-            repo_type="dataset",
-            revision=revision,
-            endpoint=os.environ.get("HF_ENDPOINT") or None,
-            local_files_only=offline(),
-        )
-        return Path(path)
-
-
-@contextmanager
-def hub_errors(where: str) -> Iterator[None]:
-    """Raise the errors of huggingface_hub as a UserError.
-
-    It is one line that begins with `where`.
-    """
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError
-
-    try:
-        yield
-    # ValueError: no name of a repository or file.
-    except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:
-        lines = str(error).strip().splitlines()
-        reason = lines[0] if lines else type(error).__name__
-        raise UserError(
-            f"{where}: not on the Hub, or no network ({reason.rstrip('.')}). "
-            "Use your own files instead."
-        ) from None
-
-
 def check_texts(cells: Sequence[Any], where: str) -> None:
     """Raise UserError unless these cells of a table hold text, which may be empty."""
     for cell in cells:
@@ -305,23 +259,6 @@ def check_texts(cells: Sequence[Any], where: str) -> None:
                 f"{where} has {cell!r:.60} where text belongs. "
                 "Use your own files instead."
             )
-
-
-@reader
-def hub_table(repo: str, file: str, *, revision: str) -> "Dataset":
-    """A parquet file of a data set repository as a table.
-
-    No code from the Hub runs. Raises UserError.
-    """
-    import datasets  # costs over a second
-
-    path = hub_file(repo, file, revision=revision)
-    where = f"{repo}@{revision}/{file}"
-    with reading(where, "a parquet file", f"Delete {path} and start again."):
-        table = datasets.Dataset.from_parquet(str(path))
-        # Texts are UTF-8; otherwise that would show when they are used.
-        table.data.validate(full=True)
-    return table
 
 
 def own_suite(file: str | None, train: str | None) -> str:

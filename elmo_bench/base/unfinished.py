@@ -10,15 +10,9 @@ from typing import IO
 
 # Ends the names of files that will get another name when they are complete.
 UNFINISHED = ".unfinished"
-# Their names, earlier versions' names included.
-TEMPORARY = r"\..+\.[0-9a-f]{8}(\.unfinished)?"
-# Of these, what other programs hardly use. The part of a download is none: it resumes.
+# Names that other programs hardly use. The part of a download has another: it resumes.
 OURS = r"\..+\.[0-9a-f]{8}\.unfinished"
 STALE = 24 * 3600  # seconds
-# Earlier versions let safetensors write caches: it left files of these names, which
-# other programs use too, and whose content begins so after eight bytes.
-ORPHANS = ".tmp" + 6 * "[0-9A-Za-z]"
-ORPHAN_START = b'{"__metadata__":{"'
 
 
 def unfinished(path: Path, mark: str) -> Path:
@@ -48,10 +42,6 @@ def remove_stale(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if re.fullmatch(OURS, path.name, re.DOTALL) and _is_stale(path):
                 path.unlink()
-    for path in folder.glob(ORPHANS):
-        with contextlib.suppress(OSError):
-            if _is_stale(path) and _is_orphan(path):
-                path.unlink()
 
 
 _looked_at: set[Path] = set()
@@ -67,20 +57,13 @@ def _is_stale(path: Path) -> bool:
     return True
 
 
-def _is_orphan(path: Path) -> bool:
-    """Whether safetensors wrote the file, with metadata as our caches have."""
-    with path.open("rb") as file:
-        start = file.read(8 + len(ORPHAN_START))
-    return start[8:] == ORPHAN_START
-
-
 def remove_unfinished(folder: Path) -> None:
     """Remove the files of processes that were killed in `atomic_write`.
 
     Nobody else may write to the folder.
     """
     for path in folder.glob(".*"):
-        is_temporary = re.fullmatch(TEMPORARY, path.name)
-        if is_temporary and path.is_file():
+        is_ours = re.fullmatch(OURS, path.name, re.DOTALL)
+        if is_ours and path.is_file():
             with contextlib.suppress(OSError):
                 path.unlink()

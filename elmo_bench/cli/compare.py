@@ -29,13 +29,10 @@ from elmo_bench.reporting.formats import (
 )
 from elmo_bench.reporting.frame import runs, shown, summary
 from elmo_bench.reporting.names import (
-    DAGGER,
-    NOT_CHECKED,
     SEEN,
     TRAINED_ON_THE_TASK,
-    UNCHECKED,
     counted,
-    why_dagger,
+    notes_on_marks,
 )
 from elmo_bench.reporting.pairs import all_pairs, pairs_of
 from elmo_bench.reporting.ranks import ranks
@@ -322,11 +319,7 @@ def _print_notes(
     tested = comparisons[is_tested & comparisons.ours.isin(own_data)]
     notes += compared.power(list(tested.difference), int(is_tested.sum()))
     notes += compared.answers(chosen[chosen.hash.isin(own_data)], frame)
-    marks = set(chosen["mark"])
-    if DAGGER in marks:
-        notes.append(why_dagger(chosen))
-    if NOT_CHECKED in marks:
-        notes.append(UNCHECKED)
+    notes += notes_on_marks(chosen)
     for note in notes:
         print(f"\n{note}")
 

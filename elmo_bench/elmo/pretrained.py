@@ -21,8 +21,8 @@ import yaml
 
 from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, offline
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.hub import hub_errors
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import hub_errors
 from elmo_bench.elmo.softmax_files import FORMS, SOFTMAX, VOCABULARY, softmax_of
 
 TABLE: dict[str, Any] = yaml.safe_load(

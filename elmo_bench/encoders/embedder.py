@@ -201,6 +201,15 @@ class Embedder(nn.Module):
         empty = torch.zeros(*text.mask.shape, 0, device=text.mask.device)
         return torch.cat(self._mixed("output", text) or [empty], dim=2)
 
+    @property
+    def probe_dim(self) -> int:
+        """The width of `for_probe`."""
+        return self.dim + self.output_dim
+
+    def for_probe(self, text: TextBatch) -> Tensor:
+        """[B, T, probe_dim], for a head without a biRNN: its input and its output."""
+        return torch.cat([self(text), self.output(text)], dim=2)
+
     def _mixed(self, place: str, text: TextBatch) -> list[Tensor]:
         """The mix [B, T, D] of each encoder that enters at this place."""
         mixed = []

@@ -30,7 +30,6 @@ from elmo_bench.base.progress import console
 from elmo_bench.base.reading import reader, reading
 from elmo_bench.base.refusals import make_folder
 from elmo_bench.base.tensor_files import write_header
-from elmo_bench.base.unfinished import ORPHANS
 
 KEY_BYTES = 16
 # Names of folders; in a folder of the user's, other files are not ours.
@@ -115,9 +114,8 @@ def _make_room(root: Path, size: int, max_bytes: float) -> None:
     make_folder(root)
     complete = root.glob(f"{HEX}/{NAMES}")
     unfinished = root.glob(f"{HEX}/.{NAMES}.*")
-    orphans = root.glob(f"{HEX}/{ORPHANS}")
     files = []
-    for file in (*complete, *unfinished, *orphans):
+    for file in (*complete, *unfinished):
         with suppress(OSError):  # removed meanwhile
             state = file.stat()
             files.append((state.st_mtime_ns, state.st_size, file))

@@ -108,10 +108,7 @@ def _check_lengths(record: Record) -> None:
 
 def _has_other_norms(mixes: dict[str, MixWeights]) -> bool:
     """Whether a mix has norms of more or fewer layers than it has weights."""
-    for mix in mixes.values():
-        if "norms" in mix.model_fields_set and len(mix.norms) != len(mix.weights):
-            return True
-    return False
+    return any(len(mix.norms) != len(mix.weights) for mix in mixes.values())
 
 
 def _check_best(record: Record) -> None:

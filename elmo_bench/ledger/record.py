@@ -78,7 +78,7 @@ class MixWeights(Model):
     weights: Annotated[list[Figure], Field(min_length=1, max_length=MOST_LAYERS)]
     gamma: Figure  # the factor before the weighted sum
     # Mean norm of each layer's vectors over the tokens of dev.
-    norms: list[Amount] = Field(default=[], max_length=MOST_LAYERS)
+    norms: Annotated[list[Amount], Field(max_length=MOST_LAYERS)]
 
 
 class Epochs(Model):

@@ -11,6 +11,8 @@ from elmo_bench.base.progress import console
 
 CHECKPOINT = "[0-9]" * 8 + ".ckpt"
 MOST = 2  # files, as in bilm-tf
+# What `loop.Training` keeps in each.
+KEYS = ("place", "seconds", "same", "curve", "recipes", "model", "optimizer")
 
 
 def write(folder: Path, step: int, state: dict[str, Any]) -> None:
@@ -37,7 +39,7 @@ def read_newest(
     if not paths:
         return None
     path, state = _first_readable(paths)
-    before = state.get("same", {})
+    before = state["same"]
     for name, now in same.items():
         if before.get(name) != now:
             other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
@@ -53,9 +55,9 @@ def _first_readable(paths: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
     *newer, oldest = paths
     for path in newer:
         try:
-            return path, read_checkpoint(path)
+            return path, read_checkpoint(path, keys=KEYS)
         except UserError as damaged:
             console.print(
                 f"{damaged} Trying the checkpoint before it.", highlight=False
             )
-    return oldest, read_checkpoint(oldest)
+    return oldest, read_checkpoint(oldest, keys=KEYS)

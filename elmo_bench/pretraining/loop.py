@@ -276,8 +276,7 @@ class Training:
         self.before = state["seconds"]
         self.curve = state["curve"]
         [(_, now)] = self.recipes
-        # Checkpoints of earlier versions lack the recipes.
-        earlier = state.get("recipes", self.recipes)
+        earlier = state["recipes"]
         self.recipes = earlier
         if earlier[-1][1] != now:
             self.recipes = [*earlier, (self.step, now)]

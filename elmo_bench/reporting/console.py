@@ -14,13 +14,7 @@ from typing import Any
 
 from elmo_bench.base.metric import MACRO_F1
 from elmo_bench.ledger import Record
-from elmo_bench.reporting.names import (
-    DAGGER,
-    NOT_CHECKED,
-    UNCHECKED,
-    short,
-    why_dagger,
-)
+from elmo_bench.reporting.names import notes_on_marks, short
 from elmo_bench.reporting.rows import rows_of
 from elmo_bench.reporting.significance import summarise
 from elmo_bench.spec.sweeps import LEDGER
@@ -60,12 +54,7 @@ def overviews(records: Sequence[Record], ledger: Path = LEDGER) -> Iterator[str]
             _label(row.encoder, of_row, common)
             for row, of_row in zip(rows, options, strict=True)
         ]
-        paragraphs = [f"{title}:", _scores(rows, labels)]
-        marks = set(group["mark"])
-        if DAGGER in marks:
-            paragraphs.append(why_dagger(group))
-        if NOT_CHECKED in marks:
-            paragraphs.append(UNCHECKED)
+        paragraphs = [f"{title}:", _scores(rows, labels), *notes_on_marks(group)]
         if all(map(reads_own_data, set(group.task))):
             # Data of the user's own, of which the logs of the runs say this.
             notes = dict.fromkeys(chain(*frame[frame.suite == suite].notes))

@@ -51,6 +51,17 @@ def why_dagger(systems: Any) -> str:
     return OWN_NOT_CONVERGED if is_own else NOT_CONVERGED
 
 
+def notes_on_marks(systems: Any) -> list[str]:
+    """What the marks of these systems, a frame, say: a note for each kind of mark."""
+    marks = set(systems["mark"])
+    notes = []
+    if DAGGER in marks:
+        notes.append(why_dagger(systems))
+    if NOT_CHECKED in marks:
+        notes.append(UNCHECKED)
+    return notes
+
+
 def is_checked(task: str) -> bool:
     """Whether the task is installed, so that its records were checked when they were
     read.

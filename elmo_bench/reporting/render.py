@@ -41,9 +41,9 @@ MINUTES, MINUTES_END = (
 )  # a run's, by task
 # The page names every table and figure that was written with it; links in findings have
 # other texts.
-_LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG|PNG)</a>')
+_LINK = re.compile(rb'href="((?:tables|figures)/[^"/]+)">(?:CSV|LaTeX|SVG)</a>')
 # A table or a figure; a page of somebody else may name any file.
-_NAME = re.compile(r"[\w.+=-]+\.(csv|tex|svg|png)")
+_NAME = re.compile(r"[\w.+=-]+\.(csv|tex|svg)")
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",

@@ -28,7 +28,9 @@ def read_states(last: Path, module: Module, history: History) -> dict[str, Any]:
             raise UserError(f"{last}: written by another version of this program")
     states: dict[str, Any] = latest["callbacks"]
     past = states[history.state_key]
-    if past.get("code", {}) != history.code:
+    if past.keys() != history.state_dict().keys():
+        raise UserError(f"{last}: written by another version of this program")
+    if past["code"] != history.code:
         raise UserError("the code of its encoder or task has changed")
     dev = past["curves"]["dev"]
     of_best = best["callbacks"][history.state_key]["curves"]["dev"]

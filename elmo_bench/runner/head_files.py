@@ -55,11 +55,10 @@ class About(Model):
     vocabulary: HeadVocabulary
     lexicon: Lexicon
     encoders: dict[str, str]  # `Frozen.checksums`
-    attempt: str = ""  # of the record; heads of earlier versions lack it
-    # Trained on train and dev. Written only if it was; heads of earlier versions lack
-    # it.
+    attempt: str = ""  # of the record; `keep_head` knows it
+    # Trained on train and dev. Written only if it was.
     refit: bool = False
-    # The column of each part of the user's data; heads of earlier versions lack it.
+    # The column of each part of the user's data, if the run was on such data.
     columns: dict[str, str] = Field(default_factory=dict)
 
 

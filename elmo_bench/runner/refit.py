@@ -147,10 +147,10 @@ def _epochs_done(trained: Trained, last: Path, end: Upto) -> int:
         return 0
     try:
         checkpoint = read_checkpoint(last, advice="")
-    except UserError:
+        state = dict(checkpoint["callbacks"][end.state_key])
+        seconds = state.pop("seconds")
+    except (KeyError, UserError):
         return 0
-    state = dict(checkpoint["callbacks"].get(end.state_key, {}))
-    seconds = state.pop("seconds", [0.0, 0.0])  # an earlier version keeps none
     if state != end.identity:
         return 0
     end.clock.add(seconds)

@@ -331,7 +331,7 @@ def _resume(trained: Trained, last: Path, title: str) -> dict[str, Any] | None:
         return None
     past = states[trained.history.state_key]
     _say(f"{title}: resuming after epoch {len(past['curves']['dev'])}")
-    started_with = past.get("started_with", trained.history.versions)
+    started_with = past["started_with"]
     if started_with != trained.history.versions:
         started = ", ".join(f"{name} {started_with[name]}" for name in started_with)
         _say(f"{title}: it was started with {started}; the record says so")

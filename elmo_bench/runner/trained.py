@@ -215,7 +215,7 @@ def check_predicts(spec: RunSpec, record_file: Path) -> None:
 def head_of(record: Record, record_file: Path, head_file: Path) -> KeptHead:
     """The head that belongs to a record. Raises UserError."""
     saved = read_head(head_file)
-    is_of_attempt = saved.about.attempt in ("", record.attempt)
+    is_of_attempt = saved.about.attempt == record.attempt
     if saved.about.spec != record.spec or not is_of_attempt:
         raise UserError(
             f"{head_file}: the head of another run or seed than {record_file}. {AGAIN}"

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from elmo_bench.base.downloads import offline
 from elmo_bench.base.errors import UserError, redacted
+from elmo_bench.base.hub import hub_errors, hub_file
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, TABLES, hub_errors, hub_file
+from elmo_bench.base.sources import SPLITS, TABLES
 from elmo_bench.text.sizes import LARGEST
 from elmo_bench.text.tables import check_file
 

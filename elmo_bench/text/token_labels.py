@@ -170,12 +170,24 @@ class TokenData(SuiteData):
         predicted: Sequence[str],
         keeps: Callable[[Sequence[str]], bool],
     ) -> tuple[list[str], list[str]] | None:
-        """Gold and predicted labels of the words that `keeps` accepts; None if none."""
-        places = [place for place, word in enumerate(example.tokens) if keeps((word,))]
-        if not places:
-            return None
-        gold = [example.gold[place] for place in places]
-        return gold, [predicted[place] for place in places]
+        """As `labels_within`."""
+        return labels_within(example, predicted, keeps)
+
+
+def labels_within(
+    example: Any,
+    predicted: Sequence[str],
+    keeps: Callable[[Sequence[str]], bool],
+) -> tuple[list[str], list[str]] | None:
+    """Gold and predicted labels of the words that `keeps` accepts; None if none.
+
+    example: has `tokens` and `gold`, one label each.
+    """
+    places = [place for place, word in enumerate(example.tokens) if keeps((word,))]
+    if not places:
+        return None
+    gold = [example.gold[place] for place in places]
+    return gold, [predicted[place] for place in places]
 
 
 def _labels(examples: Iterable[Any]) -> Iterator[str]:

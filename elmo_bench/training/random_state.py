@@ -41,9 +41,8 @@ class RandomState(Callback):
         version, internal, gauss = self.state["python"]
         random.setstate((version, tuple(internal), gauss))
         torch.set_rng_state(self.state["torch"])
-        if "numpy" in self.state:  # not in a checkpoint of an earlier version
-            kind, keys, *rest = self.state["numpy"]
-            np.random.set_state((kind, np.array(keys, np.uint32), *rest))
+        kind, keys, *rest = self.state["numpy"]
+        np.random.set_state((kind, np.array(keys, np.uint32), *rest))
         # The process that was killed may have seen more GPUs; the first one trains.
         states = self.state.get("cuda", [])[: torch.cuda.device_count()]
         torch.cuda.set_rng_state_all(states)

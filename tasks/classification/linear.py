@@ -25,8 +25,8 @@ class Head(nn.Module):
         super().__init__()
         self.embedder = embedder
         self.labels = list(labels)
-        dim = embedder.dim + embedder.output_dim
-        self.probe = LinearProbe(self.vectors * dim, len(self.labels))
+        dim = self.vectors * embedder.probe_dim
+        self.probe = LinearProbe(dim, len(self.labels))
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "labels": int64 [B]}.
@@ -42,7 +42,7 @@ class Head(nn.Module):
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Label scores [B, K]."""
         text = batch["text"]
-        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        x = self.embedder.for_probe(text)  # BTD
         return self.probe(self.joined(mean_pool(x, text.mask)))
 
     def joined(self, means: Tensor) -> Tensor:

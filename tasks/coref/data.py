@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.hub import hub_split
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, check_texts, hub_table
+from elmo_bench.base.sources import SuiteData, check_texts
 from elmo_bench.tasks.coref.conll import (
     Clusters,
     Document,
@@ -55,14 +56,8 @@ class Data(SuiteData):
 
         Each part numbers its own chains.
         """
-        hub = options["hub"]
-        where = f"{hub['repo']}/{hub[split]}"
-        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-        if not {"document_id", "sentences"} <= set(table.column_names):
-            raise UserError(
-                f"{where}: no columns document_id and sentences. "
-                "Check hub in conf/task/coref.yaml"
-            )
+        columns = ("document_id", "sentences")
+        where, table = hub_split(options["hub"], split, columns=columns)
         documents: list[Document] = []
         raw: list[tuple[str, list[list[Span]]]] = []
         empty = 0

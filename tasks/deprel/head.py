@@ -43,7 +43,7 @@ class Head(WordProbe):
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Relation scores [N, K] of the words of all sentences."""
         text = batch["text"]
-        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        x = self.embedder.for_probe(text)  # BTD
         heads = batch["heads"][:, :, None].expand(-1, -1, x.shape[2])  # BTD
         x_head = functional.pad(x, (0, 0, 0, 1)).gather(1, heads)  # BTD
         return self.probe(torch.cat([x, x_head], dim=2)[text.mask])

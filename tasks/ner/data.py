@@ -7,8 +7,9 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write, read_lines
+from elmo_bench.base.hub import hub_split
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
+from elmo_bench.base.sources import SuiteData, check_texts, data_file
 from elmo_bench.tasks.ner.metric import SENTENCE_BOUNDARY
 from elmo_bench.text.columns import (
     NO_GOLD,
@@ -52,13 +53,7 @@ class Data(SuiteData):
         self, options: Mapping[str, Any], split: str, root: Path | None
     ) -> list[TaggedSentence]:
         hub = options["hub"]
-        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-        where = f"{hub['repo']}/{hub[split]}"
-        if not {"tokens", "ner_tags"} <= set(table.column_names):
-            raise UserError(
-                f"{where}: no columns tokens and ner_tags. "
-                "Check hub in conf/task/ner.yaml"
-            )
+        where, table = hub_split(hub, split, columns=("tokens", "ner_tags"))
         labels = list(hub["labels"])
         sentences = []
         rows = zip(table["tokens"], table["ner_tags"], strict=True)

@@ -29,7 +29,7 @@ class Head(nn.Module):
         super().__init__()
         self.embedder = embedder
         self.labels = list(labels)
-        dim = self.vectors * (embedder.dim + embedder.output_dim)
+        dim = self.vectors * embedder.probe_dim
         self.probe = LinearProbe(dim, len(self.labels))
 
     def collate(self, examples: Sequence[Any], index: Indexer) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Head(nn.Module):
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Tag scores [N, K] of the words of all sentences."""
         text = batch["text"]
-        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        x = self.embedder.for_probe(text)  # BTD
         return self.probe(x[text.mask])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:

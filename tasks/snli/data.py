@@ -13,9 +13,10 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.hub import hub_split
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SuiteData, check_texts, data_file, hub_table
+from elmo_bench.base.sources import SuiteData, check_texts, data_file
 from elmo_bench.text.columns import (
     NO_GOLD,
     check_ended,
@@ -188,14 +189,8 @@ class Data(SuiteData):
     def from_hub(
         self, options: Mapping[str, Any], split: str, root: Path | None
     ) -> list[Pair]:
-        hub = options["hub"]
-        where = f"{hub['repo']}/{hub[split]}"
-        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-        if not {"premise", "hypothesis", "label"} <= set(table.column_names):
-            raise UserError(
-                f"{where}: no columns premise, hypothesis and label. "
-                "Check hub in conf/task/snli.yaml"
-            )
+        columns = ("premise", "hypothesis", "label")
+        where, table = hub_split(options["hub"], split, columns=columns)
         cut = tokeniser(options["tokenizer"])
         labels = {-1: NO_GOLD, **dict(enumerate(LABELS))}
         pairs = []

@@ -10,6 +10,7 @@ from typing import Any
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import atomic_write
+from elmo_bench.base.hub import hub_split
 from elmo_bench.base.notes import note
 from elmo_bench.base.sources import (
     SPLITS,
@@ -17,7 +18,6 @@ from elmo_bench.base.sources import (
     as_list,
     check_texts,
     data_file,
-    hub_table,
 )
 from elmo_bench.tasks.squad.build import Builder, Question
 from elmo_bench.tasks.squad.squad_json import Entry, entries, read_json
@@ -178,14 +178,8 @@ def _paths(options: Mapping[str, Any], split: str, root: Path | None) -> list[Pa
 
 
 def _from_hub(options: Mapping[str, Any], split: str, root: Path | None) -> Files:
-    hub = options["hub"]
-    table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-    where = f"{hub['repo']}/{hub[split]}"
-    for name in ("title", "context", "id", "question", "answers"):
-        if name not in table.column_names:
-            raise UserError(
-                f"{where}: no column {name}. Check hub in conf/task/squad.yaml"
-            )
+    columns = ("title", "context", "id", "question", "answers")
+    where, table = hub_split(options["hub"], split, columns=columns)
     rows = []
     for number, row in enumerate(table):
         try:

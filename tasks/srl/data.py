@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.hub import hub_file, hub_split
 from elmo_bench.base.notes import note
-from elmo_bench.base.sources import SPLITS, SuiteData, check_texts, hub_file, hub_table
+from elmo_bench.base.sources import SPLITS, SuiteData, check_texts
 from elmo_bench.tasks.srl.columns import (
     Frame,
     Framed,
@@ -102,12 +103,7 @@ class Data(SuiteData):
         With `test_documents` of `hub`, the test split is the documents of that table.
         """
         hub = options["hub"]
-        where = f"{hub['repo']}/{hub[split]}"
-        table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
-        if "sentences" not in table.column_names:
-            raise UserError(
-                f"{where}: no column sentences. Check hub in conf/task/srl.yaml"
-            )
+        where, table = hub_split(hub, split, columns=["sentences"])
         framed: list[Framed] = []
         frames = 0
         empty = 0
@@ -187,14 +183,14 @@ def _of_split(hub: Mapping[str, Any], split: str, table: Any) -> list[bool]:
     if listed is None:
         return everything
     where = f"{hub['repo']}/{hub[split]}"
-    others = hub_table(hub["repo"], listed, revision=hub["revision"])
+    listed_where, others = hub_split(hub, f"{split}_documents")
     if DOCUMENT not in table.column_names or DOCUMENT not in others.column_names:
         note(f"{where}: no column {DOCUMENT}, so more is read than {listed} has")
         return everything
     names = table[DOCUMENT]
     listed_names = others[DOCUMENT]
     check_texts(names, where)
-    check_texts(listed_names, f"{hub['repo']}/{listed}")
+    check_texts(listed_names, listed_where)
     wanted = set(listed_names)
     missing = wanted.difference(names)
     if missing:

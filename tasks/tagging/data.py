@@ -39,6 +39,7 @@ from elmo_bench.text.schemes import (
 )
 from elmo_bench.text.tables import Row, ending_of
 from elmo_bench.text.tags import TaggedSentence
+from elmo_bench.text.token_labels import labels_within
 
 
 @dataclass(frozen=True)
@@ -262,11 +263,7 @@ class Data(OwnData):
         """
         if not example.plain:
             return SpanData().within(example, predicted, keeps)
-        places = [place for place, word in enumerate(example.tokens) if keeps((word,))]
-        if not places:
-            return None
-        gold = [example.gold[place] for place in places]
-        return gold, [predicted[place] for place in places]
+        return labels_within(example, predicted, keeps)
 
     @staticmethod
     def check_output(path: Path) -> None:

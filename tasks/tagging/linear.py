@@ -29,7 +29,7 @@ class Head(nn.Module):
         super().__init__()
         self.embedder = embedder
         self.names = names_of(labels)
-        self.probe = LinearProbe(embedder.dim + embedder.output_dim, len(self.names))
+        self.probe = LinearProbe(embedder.probe_dim, len(self.names))
 
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
         """Tensors of a batch: {"text": TextBatch, "tags": int64 [N] of N tokens}."""
@@ -44,7 +44,7 @@ class Head(nn.Module):
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Tag scores [N, K] of the tokens of all sentences."""
         text = batch["text"]
-        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        x = self.embedder.for_probe(text)  # BTD
         return self.probe(x[text.mask])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:

@@ -39,7 +39,7 @@ class Head(nn.Module):
         self.candidates: dict[tuple[str, str], list[str]] = {}
         for key in senses:
             self.candidates.setdefault(entry(key), []).append(key)
-        dim = embedder.dim + embedder.output_dim
+        dim = embedder.probe_dim
         self.senses = nn.Parameter(torch.zeros(len(senses), dim))  # SD
 
     def collate(self, examples: Sequence[Sentence], index: Indexer) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Head(nn.Module):
         """The vector of each target [N, D]: the mean over its tokens."""
         text = batch["text"]
         sentence, position, target = batch["tokens"]
-        x = torch.cat([self.embedder(text), self.embedder.output(text)], dim=2)  # BTD
+        x = self.embedder.for_probe(text)  # BTD
         x = x[sentence, position]  # PD
         lengths = torch.bincount(target)
         sums = x.new_zeros(len(lengths), x.shape[1]).index_add_(0, target, x)

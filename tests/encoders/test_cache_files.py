@@ -73,14 +73,15 @@ def test_a_file_is_the_one_that_safetensors_writes_and_the_umask_sets_its_mode(t
     assert all(torch.equal(found[key], tensor) for key, tensor in layers.items())
 
 
-def test_what_safetensors_left_counts_and_makes_room(filled):
-    """Earlier versions let it write files of its own, which kills left behind."""
-    orphan = shards(filled)[0].parent / ".tmpAb1cD2"
-    orphan.write_bytes(b"x" * 10**6)
-    os.utime(orphan, (0, 0))
+def test_what_a_killed_process_left_counts_and_makes_room(filled):
+    shard = shards(filled)[0]
+    left = shard.with_name(f".{shard.name}.0123abcd.unfinished")
+    left.write_bytes(b"x" * 10**6)
+    an_hour_ago = time.time() - 3600
+    os.utime(left, (an_hour_ago, an_hour_ago))
     other = LayerStore(WordEncoder(checksum="other"), mode="disk", folder=filled, max_gb=1e-3)
     other.fill(TEXTS)
-    assert not orphan.exists()
+    assert not left.exists()
 
 
 def test_layers_whose_unfinished_file_another_process_removes_are_kept_in_memory(folder, monkeypatch):

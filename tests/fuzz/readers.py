@@ -20,7 +20,7 @@ import torch
 from pyarrow import parquet
 from safetensors.torch import save_file
 
-from elmo_bench.base import arrays, sources
+from elmo_bench.base import arrays, hub
 from elmo_bench.base.int8 import quantised
 from elmo_bench.elmo.options import BiLMOptions
 from elmo_bench.elmo.weights import write_safetensors
@@ -189,7 +189,7 @@ def of_arrays() -> list[Case]:
 
     def read_table(read: Any, path: Path) -> Any:
         own = patch.object(datasets.config, "HF_DATASETS_CACHE", path.parent / "cache")
-        with own, patch.object(sources, "hub_file", lambda *_, **__: path):
+        with own, patch.object(hub, "hub_file", lambda *_, **__: path):
             return read("a/b", "x", revision="1").to_list()
 
     def int8_weights(path: Path) -> None:
@@ -215,7 +215,7 @@ def of_arrays() -> list[Case]:
         one("runner.head_files:read_head", lambda path: write_head(path, KeptHead(
             dict(torch.nn.Linear(3, 2).state_dict()), about)), tensors, finite=False),
         one("text.parquet_rows:rows_of_parquet", lambda path: parquet.write_table(table, path), "x.parquet", mutants=8),
-        one("base.sources:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
+        one("base.hub:hub_table", lambda path: parquet.write_table(table, path), read=read_table, mutants=5),
         one("base.arrays:read_arrays", lambda path: arrays.write_arrays(path, {"a": vectors}, "of words"), tensors),
         Case(reader="elmo_bench.encoders.hf_files:check_names", read=lambda path: check_names(sorted(path.iterdir())),
              make=partial(files, {"model.safetensors.index.json": '{"weight_map": {"a": "model-1.safetensors"}}',

@@ -14,7 +14,7 @@ WITHOUT = {
     "elmo_bench.ledger.locks:read_holder", "elmo_bench.text.csv_rows:form_of_csv",
     "elmo_bench.encoders.layer_files:read_layers", "elmo_bench.ledger.store:read_all",
     "elmo_bench.ledger.costs:read_costs", "elmo_bench.spec.config:compose",
-    "elmo_bench.spec.conf_files:experiment_yaml", "elmo_bench.base.sources:hub_table",
+    "elmo_bench.spec.conf_files:experiment_yaml", "elmo_bench.base.hub:hub_table",
 }  # fmt: skip
 # Texts whose words may be any bytes: each is read, and the note says that it may be damaged.
 TEXTS = {

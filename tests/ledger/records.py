@@ -47,11 +47,16 @@ def make_content(
         "precision": "float32", "packages": {"torch": "2.13.0"}, "kernels": {"dropout": "c"}, "commit": "c" * 40,
         "dirty": False,
     }  # fmt: skip
-    mixes = [([0.5, 0.25, 0.25], 1.0), ([0.25, 0.5, 0.25], 2.0), ([0.5, 0.5, 0.0], 2.5)]
+    norms = [4.0, 2.0, 8.0]
+    mixes = [
+        {"weights": [0.5, 0.25, 0.25], "gamma": 1.0, "norms": norms},
+        {"weights": [0.25, 0.5, 0.25], "gamma": 2.0, "norms": norms},
+        {"weights": [0.5, 0.5, 0.0], "gamma": 2.5, "norms": norms},
+    ]
     record: Any = {
         "schema": SCHEMA, "attempt": "", "spec": spec, "hash": hash_of(spec), "seed": seed, "metric": "f1",
         "formula": "made-up", "selected_on": "dev", "scores": scores,
-        "layer_weights": [{"input": {"weights": weights, "gamma": gamma}} for weights, gamma in mixes],
+        "layer_weights": [{"input": mix} for mix in mixes],
         "epochs": {"run": 3, "best": 2}, "curves": curves, "parameters": {"trainable": 123456, "frozen": 654321},
         "outcomes": digest_of(OUTCOMES),
         "data": {"counts": {"train": 3394, "dev": 10, "test": 10}, "notes": [], "checks": {}}, "cost": cost,

@@ -156,7 +156,8 @@ def test_a_copy_of_a_run_of_ours_under_another_seed_and_wrong_sums_are_not_added
 
 def test_two_seeds_of_a_run_have_mixes_of_as_many_layers(theirs, ours):
     store_record(ours)
-    store_record(theirs, seed=1, layer_weights=[{"input": {"weights": [1.0], "gamma": 1.0}}] * 3)
+    mix = {"weights": [1.0], "gamma": 1.0, "norms": [1.0]}
+    store_record(theirs, seed=1, layer_weights=[{"input": mix}] * 3)
     [problem] = merge(theirs, ours, metric_of, changes_of).problems
     assert "seed1.json: layer_weights: other places or layers than in another seed of the run" in problem
 

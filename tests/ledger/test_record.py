@@ -29,7 +29,9 @@ from tests.runs import files
 
 TABLES = [thing for thing in vars(record).values() if inspect.isclass(thing) and thing.__module__ == record.__name__]
 
-MIX = {"weights": [0.5, 0.5], "gamma": 1.0}
+MIX = {"weights": [0.5, 0.5], "gamma": 1.0, "norms": [1.0, 1.0]}
+ONE = {"weights": [1.0], "gamma": 1.0, "norms": [1.0]}
+NO_NORMS = {"weights": [1.0], "gamma": 1.0}
 DATA = {"notes": [], "checks": {}}
 
 
@@ -75,11 +77,12 @@ def test_round_trip(make_record, tmp_path):
         ({"curves": {"dev": [55.0, 99.0, 59.0], "steps": [1] * 3}}, r"epochs.best: 2, .* the score of dev 60.00"),
         ({"curves": {"dev": [55.0, 60.0, 120.0], "steps": [1] * 3}}, r"record.curves.dev\[2\]: 120.0 should be less"),
         ({"scores": {"dev": {"overall": {"f1": 60.0}}, "test": {"overall": {"f1": 120.0}}}}, r"120.0 is not between"),
-        ({"layer_weights": [{"=1+1": {"weights": [1.0], "gamma": 1.0}}]}, r"weights\[0\].=1\+1.* match pattern"),
-        ({"layer_weights": [{"input": {"weights": [], "gamma": 1.0}}] * 3}, r"input.weights: \[\] List should have"),
+        ({"layer_weights": [{"=1+1": ONE}]}, r"weights\[0\].=1\+1.* match pattern"),
+        ({"layer_weights": [{"input": MIX | {"weights": []}}] * 3}, r"input.weights: \[\] List should have"),
         ({"layer_weights": [{"input": MIX | {"weights": [0.0] * 1001}}] * 3}, r"input.weights: .*at most 1000 items"),
         ({"layer_weights": [{"input": MIX | {"norms": [0.0] * 1001}}] * 3}, r"input.norms: .*at most 1000 items"),
-        ({"layer_weights": [{"input": MIX}, {"input": MIX | {"weights": [1.0]}}]}, "the epochs, or weights and norms"),
+        ({"layer_weights": [{"input": NO_NORMS}] * 3}, r"layer_weights\[0\].input: norms missing"),
+        ({"layer_weights": [{"input": MIX}, {"input": ONE}]}, "the epochs, or weights and norms"),
         ({"layer_weights": [{"input": MIX}, {"output": MIX}]}, "the epochs, or weights and norms"),
         ({"layer_weights": [{"input": MIX | {"norms": [1.0]}}] * 2}, "the epochs, or weights and norms"),
         ({"curves": {"dev": [55.0, 60.0, 59.0], "steps": [1, 0, 1]}}, r"record.curves.steps\[1\]: 0 should be greater"),

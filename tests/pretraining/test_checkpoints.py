@@ -1,17 +1,20 @@
 """A training goes on from its own checkpoint alone, and keeps what it has."""
 
 import pytest
+import torch
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.pretraining.checkpoints import KEYS
 from elmo_bench.pretraining.encode import ENCODED
 from tests.pretraining.corpora import train, write
 
 
-def test_only_damaged_checkpoints_are_no_reason_to_start_anew(tmp_path):
+@pytest.mark.parametrize("kept", [None, {}, {key: 0 for key in KEYS if key != "recipes"}], ids=repr)
+def test_only_damaged_checkpoints_are_no_reason_to_start_anew(tmp_path, kept):
     write(tmp_path)
     folder = tmp_path / "out" / "checkpoints"
     folder.mkdir(parents=True)
-    (folder / "00000010.ckpt").write_bytes(b"nothing")
+    torch.save(kept, folder / "00000010.ckpt")
     with pytest.raises(UserError, match=r"00000010\.ckpt: not a checkpoint, or damaged"):
         train(tmp_path, tmp_path / "out")
 

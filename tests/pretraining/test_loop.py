@@ -87,12 +87,13 @@ def test_a_killed_training_goes_on_at_its_step_and_ends_the_same(corpus, killed,
 
 
 def test_what_a_kill_left_half_written_is_removed(corpus):
-    left = [corpus / "out" / "checkpoints" / ".00000010.ckpt.0123abcd", corpus / "out" / ".curve.csv.89abcdef"]
-    own = corpus / "out" / ".notes.txt"
+    folder = corpus / "out"
+    left = [folder / "checkpoints" / ".00000010.ckpt.0123abcd.unfinished", folder / ".curve.csv.89abcdef.unfinished"]
+    own = folder / ".notes.txt"
     left[0].parent.mkdir(parents=True)
     for path in (*left, own):
         path.write_bytes(b"half")
-    train(corpus, corpus / "out", "recipe.steps=3")
+    train(corpus, folder, "recipe.steps=3")
     assert own.exists()
     assert not any(path.exists() for path in left)
 

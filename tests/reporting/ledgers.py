@@ -205,9 +205,9 @@ def _weights(task: str, spec: RunSpec, seed: int) -> dict:
         rng = np.random.default_rng(zlib.crc32(f"{task}{place}{seed}".encode()))
         steep = (3 if task in ("coref", "squad") else 1) / (1 + spec.settings.get("mix.penalty", 0))
         scores = np.exp((np.array(peak) + rng.normal(0, 0.05, 3)) * steep)
-        mixes[place] = {"weights": (scores / scores.sum()).tolist(), "gamma": round(1 + rng.normal(0, 0.1), 3)}
-        if task != "snli":  # as a record of an earlier version
-            mixes[place]["norms"] = [10.9, 9.6, 17.2]
+        weights = (scores / scores.sum()).tolist()
+        gamma = round(1 + rng.normal(0, 0.1), 3)
+        mixes[place] = {"weights": weights, "gamma": gamma, "norms": [10.9, 9.6, 17.2]}
     return mixes
 
 

@@ -191,21 +191,21 @@ def test_the_heading_of_learning_curves_leaves_out_a_share_with_a_tie(tmp_path):
 # The weights of the layers
 
 
-def test_the_share_of_a_layer_is_that_of_weight_times_norm_where_a_record_has_norms(tmp_path, make_record):
+def test_the_share_of_a_layer_is_that_of_weight_times_norm(tmp_path, make_record):
     best = {"weights": [0.75, 0.25], "gamma": 1.0}
-    norms = ({"norms": [4.0, 12.0]}, {"norms": [1.0, 9.0]}, {})  # the last one of an earlier version
+    norms = ([4.0, 12.0], [1.0, 9.0], [0.0, 0.0])  # of the last one no layer adds anything
     records = [
-        make_record(seed=seed, layer_weights=[{"input elmo": best | more}], epochs={"run": 1, "best": 1})
-        for seed, more in enumerate(norms)
+        make_record(seed=seed, layer_weights=[{"input elmo": best | {"norms": of_seed}}], epochs={"run": 1, "best": 1})
+        for seed, of_seed in enumerate(norms)
     ]
     [system] = systems(runs(tmp_path, records)).itertuples()
     [mix] = mixes_of(system)
     assert (mix["place"], mix["gamma_mean"]) == ("input elmo", 1.0)
     assert (mix["layer 0_mean"], mix["layer 1_mean"], mix["layer 0_n"]) == (0.75, 0.25, 3)
     shares = {key.removeprefix("share of "): value for key, value in mix.items() if key.startswith("share of ")}
-    assert shares == pytest.approx({  # 3 : 3 and 0.75 : 2.25
-        "layer 0_mean": 0.375, "layer 0_sd": 0.1767767, "layer 0_n": 2,
-        "layer 1_mean": 0.625, "layer 1_sd": 0.1767767, "layer 1_n": 2,
+    assert shares == pytest.approx({  # 3 : 3, 0.75 : 2.25 and 0 : 0
+        "layer 0_mean": 0.25, "layer 0_sd": 0.25, "layer 0_n": 3,
+        "layer 1_mean": 1.25 / 3, "layer 1_sd": 0.3818813, "layer 1_n": 3,
     })  # fmt: skip
 
 

@@ -139,10 +139,13 @@ def test_a_killed_refit_goes_on_and_gives_the_same_head(tmp_path, monkeypatch, c
         assert torch.equal(tensor, kept.tensors[name]), name
 
 
-@pytest.mark.parametrize(("stateful", "done"), [(False, 2), (True, 0)])
-def test_a_refit_resumes_unless_the_states_of_its_encoder_are_lost(tmp_path, stateful, done):
+@pytest.mark.parametrize(
+    ("stateful", "kept", "done"),
+    [(False, {"seconds": [1000.0, 2000.0]}, 2), (True, {"seconds": [1000.0, 2000.0]}, 0), (False, {}, 0)],
+)
+def test_a_refit_resumes_unless_the_states_of_its_encoder_are_lost(tmp_path, stateful, kept, done):
     end = Upto(3, tmp_path, {"epochs": 3}, Clock())
-    state = end.state_dict() | {"seconds": [1000.0, 2000.0]}
+    state = end.identity | kept
     torch.save({"callbacks": {end.state_key: state}, "epoch": 1}, tmp_path / "last.ckpt")
     stores = {"": SimpleNamespace(encoder=SimpleNamespace(stateful=stateful))}
     assert _epochs_done(SimpleNamespace(stores=stores), tmp_path / "last.ckpt", end) == done

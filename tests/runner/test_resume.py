@@ -235,6 +235,16 @@ def test_what_cannot_be_gone_on_with_starts_anew_and_says_why(tmp_path, capsys):
         assert why in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_checkpoint_without_all_of_the_history_starts_anew(tmp_path):
+    history = History(Clock().start())
+    state = history.state_dict()
+    state.pop("started_with")
+    for name in ("last.ckpt", "best.ckpt"):
+        torch.save({"state_dict": {}, "callbacks": {history.state_key: state}}, tmp_path / name)
+    with pytest.raises(UserError, match=r"last\.ckpt: written by another version of this program"):
+        read_states(tmp_path / "last.ckpt", SimpleNamespace(state_dict=dict), history)
+
+
 @pytest.mark.parametrize(
     ("of_best", "epochs"),
     [([50.0, 70.0], 3), ([50.0, 70.0, 60.0, 80.0], 4), ([50.0, 71.0, 60.0, 80.0], 0), ([50.0], 0)],
@@ -243,7 +253,7 @@ def test_a_best_checkpoint_of_the_epoch_after_the_last_one_is_resumed(tmp_path, 
     """Epoch 4 was the best, and a kill came before its last.ckpt."""
     history = History(Clock().start())
     for name, dev in (("last.ckpt", [50.0, 70.0, 60.0]), ("best.ckpt", of_best)):
-        state = {"curves": {"dev": dev}}
+        state = history.state_dict() | {"curves": {"dev": dev}}
         torch.save({"state_dict": {}, "callbacks": {history.state_key: state}}, tmp_path / name)
     module = SimpleNamespace(state_dict=dict)
     if epochs:

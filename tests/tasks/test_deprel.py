@@ -31,13 +31,10 @@ def test_conllu(tmp_path):
 class Numbered(torch.nn.Module):
     """An embedder whose vector of a word is its number in its sentence, from 1."""
 
-    dim, output_dim = 1, 0
+    probe_dim = 1
 
-    def forward(self, text):
+    def for_probe(self, text):
         return (torch.arange(text.mask.shape[1])[None, :, None] + 1.0) * text.mask[:, :, None]
-
-    def output(self, text):
-        return torch.zeros(*text.mask.shape, 0)
 
 
 def test_the_softmax_reads_a_word_and_its_head_and_zeros_for_a_root():

@@ -79,7 +79,7 @@ def test_paper_suite_from_the_hub_and_a_missing_and_a_damaged_file(hub, tmp_path
         ({"tokens": [["a"]], "ner_tags": [None]}, "row 0 has tags outside hub.labels, or not one for each token"),
         ({"tokens": [["a"]], "ner_tags": [[None]]}, "row 0 has tags outside hub.labels, or not one for each token"),
         ({"tokens": [["a"]], "ner_tags": [[0.0]]}, "row 0 has tags outside hub.labels, or not one for each token"),
-        ({"tokens": [["a"]], "tags": [[0]]}, "no columns tokens and ner_tags"),
+        ({"tokens": [["a"]], "tags": [[0]]}, "no column ner_tags. Check hub in the task's yaml"),
         ({"tokens": [["a", None]], "ner_tags": [[0, 0]]}, "row 0 has None where text belongs. Use your own files"),
     ],
 )

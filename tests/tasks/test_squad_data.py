@@ -171,7 +171,7 @@ def test_the_hubs_table_gives_the_same_questions(root, monkeypatch):
         return Dataset.from_list(rows)
 
     asked = []
-    monkeypatch.setattr("elmo_bench.tasks.squad.data.hub_table", table)
+    monkeypatch.setattr("elmo_bench.base.hub.hub_table", table)
     found = Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
     assert found == SQUAD.read("paper", root)
     revision = "7b6d24c440a36b6815f21b70d25016731768db1f"
@@ -194,7 +194,7 @@ def test_a_damaged_table_of_the_hub_is_one_line(monkeypatch, changed, message):
     sound = {"id": "a", "title": "x", "context": PASSAGE, "question": "Who?"}
     sound["answers"] = {"text": ["Ada"], "answer_start": [0]}
     table = type("Table", (list,), {"column_names": list(sound)})([sound, sound | {"id": "b"} | changed])
-    monkeypatch.setattr("elmo_bench.tasks.squad.data.hub_table", lambda *_, **__: table)
+    monkeypatch.setattr("elmo_bench.base.hub.hub_table", lambda *_, **__: table)
     with pytest.raises(UserError, match=rf"00000-of-00001\.parquet: {message}.* Use your own files instead"):
         Data(**LIMITS, paper={**OPTIONS["paper"], "source": "hub"}).read("paper", None)
 

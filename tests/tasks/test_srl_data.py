@@ -245,7 +245,7 @@ def test_of_the_hubs_test_split_the_documents_of_conll_2012_are_kept(monkeypatch
             rows = {"document_id": listed, "sentences": [[]]}
         return type("Table", (dict,), {"column_names": property(list)})(rows)
 
-    monkeypatch.setattr("elmo_bench.tasks.srl.data.hub_table", table)
+    monkeypatch.setattr("elmo_bench.base.hub.hub_table", table)
     paper = task_yaml("srl")["data"]["paper"]
     data = Data(paper={**paper, "source": "hub"})
     listed = ["bc/a"]

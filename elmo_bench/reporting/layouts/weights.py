@@ -18,7 +18,7 @@ from elmo_bench.reporting.names import task_title
 from elmo_bench.reporting.rows import lines_of, rows_of
 from elmo_bench.reporting.selection import learned_weights
 from elmo_bench.reporting.significance import Summary, summarise
-from elmo_bench.reporting.tables import Table, make_table, present, table
+from elmo_bench.reporting.tables import Table, make_table, table
 from elmo_bench.spec.experiments import Experiment
 from elmo_bench.spec.settings import VECTORS
 
@@ -56,9 +56,10 @@ def weights(
         )
     formats.append(number("λ", "penalty", "g"))
     suite = mixes.suite.iloc[0]
-    title = f"Learned weights of the layers at the best epoch, suite {suite}"
-    if mixes.has_shares.any():
-        title += "; share: of weight times mean norm"
+    title = (
+        f"Learned weights of the layers at the best epoch, suite {suite}; share: of "
+        "weight times mean norm"
+    )
     return [make_table(f"{suite}-{experiment.name}", title, mixes, formats)]
 
 
@@ -67,8 +68,7 @@ def learned(systems: pd.DataFrame) -> pd.DataFrame:
     best epoch, over seeds.
 
     Columns, each with `_mean`, `_sd` and `_n`: `gamma`, `layer 0` (the lowest) and so
-    on, `share of layer 0` and so on, the share of weight times mean norm in their sum,
-    where the records have norms.
+    on, `share of layer 0` and so on, the share of weight times mean norm in their sum.
     """
     rows = []
     for _, group in systems.groupby("basis", sort=False):
@@ -88,7 +88,7 @@ def mixes_of(system: Any) -> list[dict[str, Any]]:
     for place in sorted(set(chain(*seeds))):
         mixes = [of_seed[place] for of_seed in seeds if place in of_seed]
         by_layer = list(zip(*(mix.weights for mix in mixes), strict=True))
-        shares = list(zip(*_shares(mixes), strict=True))
+        shares = list(zip(*map(_shares, mixes), strict=True))
         row = {
             "suite": system.suite,
             "task": system.task,
@@ -101,7 +101,6 @@ def mixes_of(system: Any) -> list[dict[str, Any]]:
             "place": place,
             "penalty": system.spec.settings.get("mix.penalty"),
             "layers": len(by_layer),
-            "has_shares": bool(shares),
             **_summary("gamma", [mix.gamma for mix in mixes]),
         }
         for k, numbers in enumerate(by_layer):
@@ -112,10 +111,14 @@ def mixes_of(system: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _shares(mixes: Sequence[MixWeights]) -> list[list[float]]:
-    """Of each seed that has norms, how much of the mixed vector each layer adds."""
-    products = [np.multiply(mix.weights, mix.norms) for mix in mixes if mix.norms]
-    return [(product / product.sum()).tolist() for product in products if product.sum()]
+def _shares(mix: MixWeights) -> list[float]:
+    """How much of the mixed vector each layer adds; 0 if no layer adds anything."""
+    product = np.multiply(mix.weights, mix.norms)
+    total = product.sum()
+    if total == 0:
+        return [0.0] * len(product)
+    shares: list[float] = (product / total).tolist()
+    return shares
 
 
 def _summary(name: str, numbers: Sequence[float]) -> dict[str, Any]:
@@ -146,18 +149,15 @@ def _heat_map(mixes: list[dict[str, Any]], experiment: Experiment) -> Drawing:
     names = [f"{mix['group_name']}, {mix['place']}" for mix in mixes]
     texts = [_texts(mix) for mix in mixes]
     grid = [_numbers(mix) for mix in mixes]
-    with_shares = any(mix["has_shares"] for mix in mixes)
     columns = [f"layer {layer}" for layer in range(max(mix["layers"] for mix in mixes))]
 
     def paint(axes: Axes, phone: bool) -> None:
         _paint(axes, grid, texts, columns, names)
-        below = "learned weights; 0 is the lowest layer"
-        if with_shares:
-            below = f"{below}\n{SHARES}"
+        below = f"learned weights; 0 is the lowest layer\n{SHARES}"
         # Aligned right: else cut off.
         axes.set_xlabel(below, loc="right")
 
-    message = f"{encoder}: {_largest(grid, with_shares=with_shares)}"
+    message = f"{encoder}: {_largest(grid)}"
     title = f"Layer weights of {encoder}, suite {suite}"
     descriptions = []
     for name, cells in zip(names, texts, strict=True):
@@ -165,8 +165,7 @@ def _heat_map(mixes: list[dict[str, Any]], experiment: Experiment) -> Drawing:
             f"{column} {text}" for column, text in zip(columns, cells, strict=False)
         ]
         descriptions.append(f"{name}: {', '.join(layers)}")
-    shown = SHARES if with_shares else "learned weights"
-    alt = f"{message}. {title}; {shown}. {'; '.join(descriptions)}."
+    alt = f"{message}. {title}; {SHARES}. {'; '.join(descriptions)}."
     stem = "-".join([suite, experiment.name, *re.findall(r"[\w.]+", encoder)])
     stem = shortened(stem, encoder)
     size = (WIDTH, 1.0 + 0.55 * len(names))
@@ -179,16 +178,15 @@ def _texts(mix: dict[str, Any]) -> list[str]:
     """The cells of a mix: the weight, and the share in brackets."""
     cells = []
     for k in range(mix["layers"]):
-        share = present(mix.get(f"share of layer {k}_mean"))
-        bracket = "" if share is None else f" ({share:.0%})"
-        cells.append(f"{mix[f'layer {k}_mean']:.2f}{bracket}")
+        weight = mix[f"layer {k}_mean"]
+        share = mix[f"share of layer {k}_mean"]
+        cells.append(f"{weight:.2f} ({share:.0%})")
     return cells
 
 
 def _numbers(mix: dict[str, Any]) -> list[float]:
-    """What the colours of the cells show: shares, or weights where there are none."""
-    name = "share of layer" if mix["has_shares"] else "layer"
-    return [mix[f"{name} {k}_mean"] for k in range(mix["layers"])]
+    """What the colours of the cells show: shares."""
+    return [mix[f"share of layer {k}_mean"] for k in range(mix["layers"])]
 
 
 def _paint(
@@ -217,12 +215,11 @@ def _paint(
     axes.spines[["left", "bottom"]].set_visible(False)
 
 
-def _largest(grid: list[list[float]], *, with_shares: bool) -> str:
-    """Which layer is the largest most often."""
+def _largest(grid: list[list[float]]) -> str:
+    """Which layer has the largest share most often."""
     largest = [max(range(len(row)), key=row.__getitem__) for row in grid]
     count = max(map(largest.count, largest))
     layers = [f"layer {k}" for k in sorted(set(largest)) if largest.count(k) == count]
-    does = "gives the largest share" if with_shares else "weighs most"
-    if len(layers) > 1:
-        does = f"each {does}"
-    return f"{' and '.join(layers)} {does} in {count} of {len(grid)} mixes"
+    names = " and ".join(layers)
+    each = "each " if len(layers) > 1 else ""
+    return f"{names} {each}gives the largest share in {count} of {len(grid)} mixes"
