@@ -34,6 +34,7 @@ from elmo_bench.runner.prepare import Frozen
 from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.text.batch import Indexer
+from elmo_bench.training.random_state import generators_kept
 
 AGAIN = "Run it again with overwrite=true."
 # What a head of a stranger's numbers may raise when it is built, or when it answers.
@@ -146,7 +147,8 @@ def build_kept(
             wanted = build_head(*parts).state_dict()
         if shapes_of(wanted) != shapes_of(saved.tensors):
             raise ValueError("its tensors have other names or shapes")
-        head = build_head(*parts)
+        with generators_kept():
+            head = build_head(*parts)
         head.load_state_dict(saved.tensors)
     except UNFIT as error:
         why = str(error).partition("\n")[0]

@@ -4,8 +4,8 @@ A finished run and a wrong option end before torch is imported.
 """
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 from elmo_bench import ledger
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import disk_errors
+from elmo_bench.base.machine import use_threads
 from elmo_bench.base.memory import forget_peak_memory
 from elmo_bench.base.progress import console, forget_kernels, kernels_used
 from elmo_bench.base.refusals import check_writable
@@ -86,7 +87,7 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
         say_how_long(prepared.title, spec, prepared.splits)
     paths = _paths(spec, setup)
     held = ledger.Spec(**spec.to_json())
-    with ledger.run_lock(paths, spec=held), quiet():
+    with ledger.run_lock(paths, spec=held), quiet(), _process_kept(setup):
         # It may exist, too, if the process that held the lock has finished it.
         if paths.record.exists() and not setup.overwrite:
             record = _with_files(paths, files)
@@ -95,6 +96,16 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
             return _refitted(prepared, paths, record), False
         attempt = attempt or ledger.new_attempt()
         return _trained(prepared, paths, files, attempt=attempt), False
+
+
+@contextmanager
+def _process_kept(setup: Setup) -> Iterator[None]:
+    """A block that trains with the run's threads and random numbers; afterwards the
+    process, which may be a notebook, has its own again."""
+    from elmo_bench.training.random_state import generators_kept  # with torch
+
+    with use_threads(setup.threads or 1), generators_kept():
+        yield
 
 
 def _paths(spec: RunSpec, setup: Setup) -> RunPaths:

@@ -2,11 +2,14 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import elmo_bench
 from elmo_bench.__main__ import main
@@ -33,9 +36,24 @@ def test_a_run_gives_its_record_and_is_made_once(tmp_path):
     assert elmo_bench.run(*options) == first
 
 
+def test_a_run_leaves_threads_and_random_numbers_of_the_program(tmp_path):
+    """The seed of each run would otherwise be that of all that a notebook draws after it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    draws = []
+    for _ in range(2):
+        elmo_bench.run(*small(f"ledger={tmp_path}", "overwrite=true", encoder="none"))
+        draws.append((random.random(), np.random.random(), torch.rand(1).item()))
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(before)
+    first, second = draws
+    assert all(one != other for one, other in zip(first, second, strict=True))
+
+
 MISTAKES = [
     (("tsk=ner",), "unknown option 'tsk' (did you mean 'task'?)"),
     (("task=nr",), "nr"),
+    (("--include", "mine"), "named in os.environ['ELMO_BENCH_INCLUDE']"),
     (("seed=0,1",), "seed has 2 values: use `sweep`"),
     (("task=classification", "data.file=none.csv"), "none.csv"),
     ((["task=ner"],), "run(['task=ner']): an option is a text"),

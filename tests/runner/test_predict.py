@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from elmo_bench.__main__ import main
+from elmo_bench.base import include
 from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import RunPaths
 from elmo_bench.runner import trained
@@ -288,6 +290,9 @@ def test_a_head_that_fails_on_a_text_is_one_line(elmo_run, few, tmp_path, refuse
     monkeypatch.setattr(trained, "_answers", fail)
     said = refused("predict", RunPaths.of(*elmo_run).record, few, tmp_path / "out", *WITH_BOTH)
     assert "head.safetensors: gives no answers (IndexError: index out of range). Run it again" in said
+    monkeypatch.setattr(include, "folders", [Path(__file__).parent])  # now `fail` is the user's own code
+    with pytest.raises(IndexError, match="in self"):
+        predict(RunPaths.of(*elmo_run).record, few, tmp_path / "out", weights=str(GOLDEN), vectors=str(VECTORS))
 
 
 PARTS = "encoder.contextual.parts"
