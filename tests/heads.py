@@ -8,7 +8,7 @@ import torch
 from omegaconf import DictConfig
 
 from elmo_bench.runner.contract import Trial
-from elmo_bench.runner.data import build_data, read_splits, training_fraction, words_of
+from elmo_bench.runner.data import build_data, read_splits, training_fraction
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.run_spec import RunSpec
@@ -23,22 +23,21 @@ def has_layers(task: str) -> bool:
 
 
 @cache
-def _read(task: str, suite: str, root: str | None) -> tuple[Any, dict[str, list[Any]], frozenset[str]]:
-    """(data, splits, their words): reading them takes longer than building a head."""
+def _read(task: str, suite: str, root: str | None) -> tuple[Any, dict[str, list[Any]]]:
+    """(data, splits): reading them takes longer than building a head."""
     options = OWN.get(task) or [f"suite={suite}", *([f"data.root={root}"] if root else [])]
     spec, setup = described(f"task={task}", *options)
     data = build_data(spec, setup)
-    splits = read_splits(data, spec, setup)
-    return data, splits, frozenset(words_of([example for examples in splits.values() for example in examples]))
+    return data, read_splits(data, spec, setup)
 
 
 def built(task: str, *overrides: str, train: list[Any] | None = None) -> Trial:
     """The head of a run with these overrides; `train`: these training examples instead of the suite's."""
     config = compose("config", [f"task={task}", *OWN.get(task, []), *overrides])
-    data, splits, words = _read(task, config.suite.name, config.data.root)
+    data, splits = _read(task, config.suite.name, config.data.root)
     fraction, limit = config.data.train_fraction, config.data.max_train
     train = train or training_fraction(splits["train"], seed=config.seed, fraction=fraction, limit=limit)
-    return Trial((RunSpec.of(config), Setup.of(config)), data, splits, train, words=words)
+    return Trial((RunSpec.of(config), Setup.of(config)), data, splits, train)
 
 
 def build(task: str, *overrides: str, train: list[Any] | None = None) -> tuple[DictConfig, list[Any], Any, Indexer]:

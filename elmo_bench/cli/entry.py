@@ -109,8 +109,9 @@ def _run_command(name: str, arguments: list[str]) -> int:
         return 0
     output = Plain(sys.stdout)
     with redirect_stdout(output):  # type: ignore[type-var]
-        module = importlib.import_module(f"elmo_bench.cli.{name.replace('-', '_')}")
-        return module.main(arguments) or 0
+        module = importlib.import_module(f"elmo_bench.cli.{name}")
+        code: int = module.main(arguments)
+    return code
 
 
 def _report(error: UserError, name: str) -> int:

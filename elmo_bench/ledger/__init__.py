@@ -5,7 +5,7 @@ Imports nothing of ours but `base`.
 
 from elmo_bench.base.machine import environment
 from elmo_bench.base.metric import TYPE
-from elmo_bench.ledger.checks import Copies, check_record, record_of
+from elmo_bench.ledger.checks import Copies, record_of
 from elmo_bench.ledger.locks import (
     HeldElsewhere,
     Holder,
@@ -39,10 +39,8 @@ from elmo_bench.ledger.record import (
 from elmo_bench.ledger.store import (
     Keep,
     Ledger,
-    Metrics,
     holders_of,
     read_all,
-    read_holders,
     read_listed,
     read_outcomes,
     read_record,

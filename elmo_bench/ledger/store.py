@@ -99,12 +99,6 @@ def read_listed(
     return ledger
 
 
-def read_holders(root: Path) -> list[Holder]:
-    """Who works now on the runs of a ledger."""
-    runs, _ = list_runs(root)
-    return holders_of(runs)
-
-
 def holders_of(runs: Mapping[RunPaths, set[str]]) -> list[Holder]:
     """Who works now on the runs that `list_runs` has listed."""
     holders = []

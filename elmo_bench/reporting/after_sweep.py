@@ -22,13 +22,8 @@ Next = tuple[list[str], str]  # a command, and what it is for
 Flags = Callable[[Record], list[str]]
 
 
-def no_flags(record: Record) -> list[str]:
-    """Those of a run whose parts all have published names."""
-    return []
-
-
 def after_sweep(
-    records: Sequence[Record], ledger: Path, flags: Flags = no_flags
+    records: Sequence[Record], ledger: Path, flags: Flags
 ) -> Iterator[Next]:
     """What comes after these runs: their comparison, the page, the best head in use."""
     encoders = list(dict.fromkeys(record.spec.encoder for record in records))

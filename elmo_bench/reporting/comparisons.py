@@ -55,7 +55,6 @@ class Comparison(NamedTuple):
     """
 
     gain: float  # of the means over all seeds that count
-    dev_gain: float
     test_gain: float
     # the relative error reduction in percent; NaN if they make no errors
     reduction: float
@@ -154,7 +153,6 @@ def _compare(
     low, high = tested.interval if tested else (nan, nan)
     return Comparison(
         gain=gains[split],
-        dev_gain=gains["dev"],
         test_gain=gains["test"],
         reduction=nan if reduction is None else reduction,
         both_checked=checked,

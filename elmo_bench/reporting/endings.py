@@ -15,7 +15,6 @@ from elmo_bench.reporting.after_sweep import (
     Flags,
     Next,
     in_ledger,
-    no_flags,
     predict_command,
     report_command,
 )
@@ -68,7 +67,7 @@ def ending(
     options: Sequence[str] = (),
     made: bool = True,
     floor: Record | None = None,
-    flags: Flags = no_flags,
+    flags: Flags,
 ) -> Iterator[str]:
     """Lines about a run that is in the ledger.
 

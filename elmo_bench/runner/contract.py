@@ -55,20 +55,18 @@ class Trial:
         data: Data,
         splits: Splits,
         train: list[Any],
-        *,
-        words: Iterable[str] = (),
     ):
         """train: the training examples.
 
-        The head may look up their words, the words of `others`, and `words`.
+        The head may look up their words and the words of `others`.
         """
         self.spec, self.setup = run
         self.data = data
         self.splits = splits
         self.train = train
         self.others = splits["dev"][:OTHERS]
-        all_words = {*words, *words_of([*train, *self.others])}
-        self.frozen = load_frozen(self.spec, self.setup, all_words)
+        words = {*words_of([*train, *self.others])}
+        self.frozen = load_frozen(self.spec, self.setup, words)
         self.metric: Metric = task_class(self.spec.task, "metric")()
         self.head = self.again(seed=0)
 

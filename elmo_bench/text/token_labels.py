@@ -265,14 +265,14 @@ def _count_right(gold: Labels, predicted: Labels) -> int:
     return sum(label == guess for label, guess in zip(gold, predicted, strict=True))
 
 
-def control_labels(train: Iterable[str], *, seed: int = 0) -> Callable[[str], str]:
+def control_labels(train: Iterable[str]) -> Callable[[str], str]:
     """A function from a word to its control label.
 
     It is drawn for each distinct word from the labels of the training words. A probe
     can learn these labels only word by word. Its accuracy on the true labels less its
-    accuracy on control labels is its selectivity. Equal for equal seeds and training
-    labels. Source: Hewitt and Liang (2019), Designing and interpreting probes with
-    control tasks, section 2.
+    accuracy on control labels is its selectivity. Equal for equal training labels.
+    Source: Hewitt and Liang (2019), Designing and interpreting probes with control
+    tasks, section 2.
     """
     counts = sorted(Counter(train).items())
     labels = [label for label, _ in counts]
@@ -280,6 +280,7 @@ def control_labels(train: Iterable[str], *, seed: int = 0) -> Callable[[str], st
 
     @cache
     def control(word: str) -> str:
-        return random.Random(f"{seed} {word}").choices(labels, weights)[0]
+        draw = random.Random(f"0 {word}")  # as in every record of control labels
+        return draw.choices(labels, weights)[0]
 
     return control

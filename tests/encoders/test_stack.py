@@ -8,7 +8,8 @@ import torch
 from elmo_bench.__main__ import main
 from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import elmo, hf
-from elmo_bench.ledger import RunPaths, check_record
+from elmo_bench.ledger import RunPaths
+from elmo_bench.ledger.checks import check_record
 from elmo_bench.runner.run import run
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.settings import check_run, parts_of

@@ -9,7 +9,19 @@ import numpy as np
 
 from elmo_bench.base.json import digest
 from elmo_bench.base.metric import scores_of
-from elmo_bench.ledger import SCHEMA, Record, RunPaths, Spec, digest_of, joined, run_hash, write_record
+from elmo_bench.ledger import (
+    SCHEMA,
+    Holder,
+    Record,
+    RunPaths,
+    Spec,
+    digest_of,
+    holders_of,
+    joined,
+    list_runs,
+    run_hash,
+    write_record,
+)
 from elmo_bench.ledger.costs import EncoderCost
 from elmo_bench.spec.names import metric_of
 
@@ -71,6 +83,12 @@ def make_content(
 def make_record(**options: Any) -> Record:
     """The record of `make_content`."""
     return Record.read(make_content(**options), "record")
+
+
+def holders_in(ledger: Path) -> list[Holder]:
+    """Who works now on the runs of a ledger."""
+    runs, _ = list_runs(ledger)
+    return holders_of(runs)
 
 
 def hash_of(spec: Any) -> str:

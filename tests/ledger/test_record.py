@@ -14,7 +14,6 @@ from elmo_bench.base.errors import UserError
 from elmo_bench.ledger import (
     SCHEMA,
     RunPaths,
-    check_record,
     digest_of,
     read_all,
     read_outcomes,
@@ -24,6 +23,7 @@ from elmo_bench.ledger import (
     store,
     write_record,
 )
+from elmo_bench.ledger.checks import check_record
 from tests.ledger.records import OUTCOMES, changed
 from tests.runs import files
 

@@ -16,7 +16,7 @@ from tests.reporting.ledgers import add
 
 
 def commands(records, ledger=LEDGER):
-    return [shlex.join(words) for words, _ in after_sweep(records, ledger)]
+    return [shlex.join(words) for words, _ in after_sweep(records, ledger, flags_to_give)]
 
 
 def test_a_sweep_on_a_suite_is_followed_by_its_comparison_and_the_page(tmp_path):
@@ -76,7 +76,7 @@ def test_runs_selected_by_two_scores_have_a_best_each(tmp_path):
     for settings in ({}, {"task.metric": "macro_f1"}):
         for encoder, lift in (("tfidf", 0.0), ("elmo", 0.3)):
             made.append(add(tmp_path, "classification", encoder, 0, suite="a", settings=settings, lift=lift))
-    use = [(words[1], about) for words, about in after_sweep(made, tmp_path) if words[0] == "predict"]
+    use = [(words[1], about) for words, about in after_sweep(made, tmp_path, flags_to_give) if words[0] == "predict"]
     tfidf, elmo, macro_tfidf, macro_elmo = (str(RunPaths.of(tmp_path, record).record) for record in made)
     why = "if the answer above is to use it"
     assert use == [
@@ -93,7 +93,7 @@ def test_two_columns_of_labels_have_a_best_each(tmp_path):
         for encoder in ("tfidf", "elmo"):
             more = {"data": label, "settings": {"data.label": label}}
             made.append(add(tmp_path, "classification", encoder, 0, suite="a", lift=lift, **more))
-    use = [(words[1], about) for words, about in after_sweep(made, tmp_path) if words[0] == "predict"]
+    use = [(words[1], about) for words, about in after_sweep(made, tmp_path, flags_to_give) if words[0] == "predict"]
     for name, of_label in (("tone", made[:2]), ("topic", made[2:])):
         record = str(RunPaths.of(tmp_path, best_on_dev(of_label)).record)
         assert (record, f"the best on dev (data.label={name}), in use; another system: its record") in use
@@ -101,7 +101,7 @@ def test_two_columns_of_labels_have_a_best_each(tmp_path):
 
 def test_fractions_of_the_data_have_a_best_together(tmp_path):
     made = [add(tmp_path, "classification", "elmo", 0, suite="a", train_fraction=part) for part in (0.1, 1)]
-    assert [words[0] for words, _ in after_sweep(made, tmp_path)].count("predict") == 1
+    assert [words[0] for words, _ in after_sweep(made, tmp_path, flags_to_give)].count("predict") == 1
 
 
 def test_parts_without_a_published_name_are_given_to_predict(tmp_path):
@@ -116,9 +116,9 @@ def test_parts_without_a_published_name_are_given_to_predict(tmp_path):
 def test_a_head_that_cannot_predict_is_not_offered(tmp_path):
     """tf32 needs a GPU, and prediction is on the CPU."""
     record = add(tmp_path, "classification", "elmo", 0, suite="a", settings={"encoder.precision": "tf32"})
-    assert [words[0] for words, _ in after_sweep([record], tmp_path)] == ["report"]
+    assert [words[0] for words, _ in after_sweep([record], tmp_path, flags_to_give)] == ["report"]
     refitted = record.model_copy(update={"refit": Refit(examples=9, epochs=1, cpu_seconds=1)})
-    assert not any("predict " in line or "export " in line for line in ending(refitted, tmp_path))
+    assert not any("predict " in line or "export " in line for line in ending(refitted, tmp_path, flags=flags_to_give))
 
 
 @pytest.mark.parametrize("tasks", [["classification", "ner"], ["classification"]])

@@ -1,18 +1,23 @@
 """What a run and a sweep print: tables, cell by cell, and the lines after a run."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from elmo_bench.reporting import endings
 from elmo_bench.reporting import published as published_runs
 from elmo_bench.reporting.console import overviews
-from elmo_bench.reporting.endings import ending, outcome, report_folder
+from elmo_bench.reporting.endings import outcome, report_folder
 from elmo_bench.reporting.published import Published
+from elmo_bench.runner.named_parts import flags_to_give
 from elmo_bench.spec.config import compose
 from elmo_bench.spec.run_spec import RunSpec
 from tests.ledger.records import changed, hash_of, make_record
 from tests.reporting.ledgers import add, fill
+
+ending = partial(endings.ending, flags=flags_to_give)
 
 
 def cells(table):

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from elmo_bench.base.errors import UserError
-from elmo_bench.ledger import read_all, read_holders
+from elmo_bench.ledger import read_all
 from elmo_bench.runner import jobs, launchers, schedulers
+from tests.ledger.records import holders_in
 from tests.runs import ROOT, result, small
 
 FAKE_SLURM = ("sbatch", "srun", "sacct", "scancel")
@@ -94,7 +95,7 @@ def test_a_run_that_is_killed_fails_alone(tmp_path, environment, launcher):
         killed = False
         while not killed and time.monotonic() < deadline:
             time.sleep(0.1)
-            for holder in read_holders(tmp_path / "runs"):
+            for holder in holders_in(tmp_path / "runs"):
                 if holder.spec.settings["task.training.epochs"] == 100_000:
                     os.kill(holder.pid, signal.SIGKILL)
                     killed = True

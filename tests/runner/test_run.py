@@ -9,7 +9,8 @@ from safetensors import safe_open
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.ledger import Record, RunPaths, check_record, digest_of, of_split, read_all, read_outcomes, slices_of
+from elmo_bench.ledger import Record, RunPaths, digest_of, of_split, read_all, read_outcomes, slices_of
+from elmo_bench.ledger.checks import check_record
 from elmo_bench.runner import run as module
 from elmo_bench.spec.run_spec import RunSpec
 from tests.runs import GOLDEN, OWN, files, result, rounded, run_small, small

@@ -17,13 +17,13 @@ import pytest
 from elmo_bench.__main__ import entry, main
 from elmo_bench.base.errors import UserError
 from elmo_bench.cli.sweep import _records
-from elmo_bench.ledger import Spec, read_holders, run_lock
+from elmo_bench.ledger import Spec, run_lock
 from elmo_bench.runner import launchers
 from elmo_bench.runner import sweep as module
 from elmo_bench.runner.plan import plan
 from elmo_bench.runner.states import RunState
 from elmo_bench.runner.sweep import run_sweep
-from tests.ledger.records import make_record
+from tests.ledger.records import holders_in, make_record
 from tests.runner import fake_child
 from tests.runner.fake_child import DONE, FAILED, KILLED, SILENT, SKIPPED, SLOW, USER_ERROR
 from tests.runs import ROOT
@@ -202,7 +202,7 @@ def slow(tmp_path):
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
         deadline = time.monotonic() + 60
-        while not (holders := read_holders(tmp_path / "runs")) and time.monotonic() < deadline:
+        while not (holders := holders_in(tmp_path / "runs")) and time.monotonic() < deadline:
             time.sleep(0.05)
         yield process, holders[0].pid
 
@@ -211,9 +211,9 @@ def slow(tmp_path):
 def test_children_end_with_a_sweep_that_is_killed(tmp_path, slow):
     slow[0].kill()
     deadline = time.monotonic() + 20
-    while read_holders(tmp_path / "runs") and time.monotonic() < deadline:  # the lock ends with the child
+    while holders_in(tmp_path / "runs") and time.monotonic() < deadline:  # the lock ends with the child
         time.sleep(0.1)
-    assert not read_holders(tmp_path / "runs")
+    assert not holders_in(tmp_path / "runs")
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])

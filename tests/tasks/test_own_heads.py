@@ -13,7 +13,6 @@ from tests.heads import built
 from tests.runs import GOLDEN, VECTORS, first_ones
 
 FLOORS = {"classification": "tfidf", "pairs": "tfidf", "tagging": "features"}
-GLOVE = ("encoder=glove", f"suite.vectors={VECTORS}")
 ELMO = ("encoder=elmo", f"encoder.weights={GOLDEN}", f"suite.vectors={VECTORS}")
 
 
