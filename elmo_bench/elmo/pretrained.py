@@ -10,7 +10,6 @@ Files belong together by their names. Of `x-weights.safetensors` the options are
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -19,7 +18,14 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, offline
+from elmo_bench.base.downloads import (
+    Content,
+    cache_folder,
+    fetch,
+    hub_endpoint,
+    mirrored,
+    offline,
+)
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.hub import hub_errors
 from elmo_bench.base.notes import note
@@ -302,7 +308,7 @@ def repository(
             local_files_only=local_files_only or offline(),
             allow_patterns=[*files],
             ignore_patterns=["*/*"],
-            endpoint=os.environ.get("HF_ENDPOINT") or None,
+            endpoint=hub_endpoint(),
             **options,
         )
     return Path(folder)
