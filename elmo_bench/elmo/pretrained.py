@@ -39,7 +39,8 @@ VECTORS: dict[str, Any] = TABLE["vectors"]
 PUBLISHED = tuple(BILMS)
 NAMES = ("mini", *PUBLISHED)  # of weights that need no path
 SHIPPED: dict[str, dict[str, str]] = TABLE["bilm"]["shipped"]
-MINI = Path(__file__).parents[1] / "weights"
+# Of the weights and vectors that ship with the package.
+SHIPPED_FOLDER = Path(__file__).parents[1] / "weights"
 OPTIONS = ("*options.json",)
 WEIGHTS = ("*.hdf5", "*weights.safetensors")
 # Of the published files, and how their names end.
@@ -89,7 +90,7 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
             )
         options = weights.removesuffix("weights.hdf5") + "options.json"
         return resolve_file(options), resolve_file(weights)
-    path = MINI if weights == "mini" else Path(weights).expanduser()
+    path = SHIPPED_FOLDER if weights == "mini" else Path(weights).expanduser()
     if path.is_file():
         if path.suffix not in FORMS:
             raise UserError(
