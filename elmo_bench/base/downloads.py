@@ -90,6 +90,11 @@ def mirrored(url: str) -> str:
     return mirror.rstrip("/") + urlsplit(url).path
 
 
+def hub_endpoint() -> str | None:
+    """The address of the Hugging Face Hub in `$HF_ENDPOINT`; None: the usual one."""
+    return os.environ.get("HF_ENDPOINT") or None
+
+
 def fetch(
     url: str, path: Path, *, sha256: str | None = None, by_hand: str | None = None
 ) -> Path:

@@ -1,12 +1,11 @@
 """Files and tables of data set repositories on the Hugging Face Hub."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_bench.base.downloads import offline
+from elmo_bench.base.downloads import hub_endpoint, offline
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.reading import reader, reading
 
@@ -28,7 +27,7 @@ def hub_file(repo: str, file: str, *, revision: str) -> Path:
             file,
             repo_type="dataset",
             revision=revision,
-            endpoint=os.environ.get("HF_ENDPOINT") or None,
+            endpoint=hub_endpoint(),
             local_files_only=offline(),
         )
         return Path(path)

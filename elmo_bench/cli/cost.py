@@ -21,6 +21,7 @@ from elmo_bench.base.json import digest
 from elmo_bench.base.progress import kernels_used, progress
 from elmo_bench.base.refusals import check_writable
 from elmo_bench.cli import encoder_options, parser
+from elmo_bench.elmo.pretrained import SHIPPED_FOLDER
 from elmo_bench.ledger import environment, now
 from elmo_bench.ledger.costs import EncoderCost, encoder_part, write_cost
 from elmo_bench.reporting.console import fitted
@@ -41,7 +42,7 @@ BATCHES = (1, 8, 32, 128)  # sentences a batch
 PASSAGE = 128  # sentences of a pass
 LEAST = 0.25  # seconds: an encoder that is faster reads its passage again
 PACKAGES = ("elmo-bench", "torch", "transformers", "numpy")
-COUNTS = Path(__file__).parents[1] / "weights" / "elmo-mini-vocabulary.txt.xz"
+COUNTS = SHIPPED_FOLDER / "elmo-mini-vocabulary.txt.xz"
 MARKERS = ("<S>", "</S>")
 UNKNOWN = "<UNK>"
 # Of the gamma distribution: mean SHAPE * SCALE, variance SHAPE * SCALE².

@@ -10,7 +10,6 @@ Files belong together by their names. Of `x-weights.safetensors` the options are
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -19,7 +18,14 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored, offline
+from elmo_bench.base.downloads import (
+    Content,
+    cache_folder,
+    fetch,
+    hub_endpoint,
+    mirrored,
+    offline,
+)
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.hub import hub_errors
 from elmo_bench.base.notes import note
@@ -33,7 +39,8 @@ VECTORS: dict[str, Any] = TABLE["vectors"]
 PUBLISHED = tuple(BILMS)
 NAMES = ("mini", *PUBLISHED)  # of weights that need no path
 SHIPPED: dict[str, dict[str, str]] = TABLE["bilm"]["shipped"]
-MINI = Path(__file__).parents[1] / "weights"
+# Of the weights and vectors that ship with the package.
+SHIPPED_FOLDER = Path(__file__).parents[1] / "weights"
 OPTIONS = ("*options.json",)
 WEIGHTS = ("*.hdf5", "*weights.safetensors")
 # Of the published files, and how their names end.
@@ -83,7 +90,7 @@ def locate(weights: str, options: str | None = None) -> tuple[Path, Path]:
             )
         options = weights.removesuffix("weights.hdf5") + "options.json"
         return resolve_file(options), resolve_file(weights)
-    path = MINI if weights == "mini" else Path(weights).expanduser()
+    path = SHIPPED_FOLDER if weights == "mini" else Path(weights).expanduser()
     if path.is_file():
         if path.suffix not in FORMS:
             raise UserError(
@@ -302,7 +309,7 @@ def repository(
             local_files_only=local_files_only or offline(),
             allow_patterns=[*files],
             ignore_patterns=["*/*"],
-            endpoint=os.environ.get("HF_ENDPOINT") or None,
+            endpoint=hub_endpoint(),
             **options,
         )
     return Path(folder)

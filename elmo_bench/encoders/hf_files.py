@@ -13,7 +13,12 @@ from elmo_bench.base.downloads import Content, cache_folder, changed
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reader, reading
-from elmo_bench.elmo.pretrained import TABLE, is_repository, repository
+from elmo_bench.elmo.pretrained import (
+    SHIPPED_FOLDER,
+    TABLE,
+    is_repository,
+    repository,
+)
 from elmo_bench.encoders.hf_adapter import FILES as ADAPTER
 
 TOKENISER = "tokenizer.json"
@@ -39,7 +44,7 @@ PICKLED = (
 )
 # transformers opens files that these name.
 NAMING = ("tokenizer_config.json", "special_tokens_map.json")
-SHIPPED = {"bert-mini": Path(__file__).parents[1] / "weights" / "bert-mini"}
+SHIPPED = {"bert-mini": SHIPPED_FOLDER / "bert-mini"}
 PUBLISHED: dict[str, Any] = TABLE["transformers"]  # they do not ship
 # On whose versions the pieces of words depend.
 PACKAGES = ("tokenizers", "transformers")

@@ -27,12 +27,12 @@ from elmo_bench.base.int8 import FLOATS
 from elmo_bench.base.json import parse_json
 from elmo_bench.base.reading import AGAIN, reader, reading
 from elmo_bench.elmo.batches import check_tokens
+from elmo_bench.elmo.embed import INDEX
 from elmo_bench.elmo.frozen import described, device_named
 from elmo_bench.elmo.weights import array_of, is_inside
 from elmo_bench.encoders import Encoder
 from elmo_bench.text.columns import cells_of, line_of, tokens_of, unescaped
 
-INDEX = "sentence_to_index"
 HDF5 = (".h5", ".hdf5")
 ENDINGS = (*HDF5, ".safetensors")
 

@@ -32,13 +32,13 @@ from elmo_bench.base.downloads import Content, cache_folder, fetch, mirrored
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import LONGEST_LINE, note_zeros, open_text, unpack
 from elmo_bench.base.reading import AGAIN, reader, reading
-from elmo_bench.elmo.pretrained import TABLE, VECTORS
+from elmo_bench.elmo.pretrained import SHIPPED_FOLDER, TABLE, VECTORS
 from elmo_bench.encoders.binary_vectors import is_fasttext, read_fasttext, read_word2vec
 from elmo_bench.encoders.vector_files import NGrams, in_bytes, read_compact
 from elmo_bench.text.columns import escaped, unescaped
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
-SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")  # names of the files in WEIGHTS
+# Names of files in SHIPPED_FOLDER.
+SHIPPED = ("glove-6b", "glove-mini", "fasttext-mini")
 ENDINGS = (".txt", ".txt.gz", ".txt.xz", ".zip", ".safetensors")
 BINARY = (".bin", ".bin.gz", ".bin.xz")  # of word2vec
 KNOWN = (*SHIPPED, *VECTORS)
@@ -171,7 +171,7 @@ def path_of(name_or_path: str) -> Path:
     A published one is downloaded first. Raises UserError.
     """
     if name_or_path in SHIPPED:
-        return WEIGHTS / f"{name_or_path}.safetensors"
+        return SHIPPED_FOLDER / f"{name_or_path}.safetensors"
     if name_or_path in VECTORS:
         return _published(name_or_path)
     path = Path(name_or_path).expanduser()

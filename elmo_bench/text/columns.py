@@ -21,6 +21,8 @@ NO_GOLD = "-"  # the gold label in a file of predictions for text without gold
 _SPECIAL = re.compile(r"[\s\ufeff]|\\(?=u\{)")
 _WRITTEN = re.compile(r"\\u\{([0-9a-f]{0,6})\}")
 LARGEST = 2**30  # bytes of an unpacked file
+# Of a token in CoNLL-U: 3; of several, 3-4; of one that is only understood, 8.1.
+WORD_NUMBER = re.compile(r"\d+([-.]\d+)?")
 Row = tuple[int, list[str]]  # line number from 1, cells
 
 

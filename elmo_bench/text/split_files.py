@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from elmo_bench.base.downloads import offline
+from elmo_bench.base.downloads import hub_endpoint, offline
 from elmo_bench.base.errors import UserError, redacted
 from elmo_bench.base.hub import hub_errors, hub_file
 from elmo_bench.base.notes import note
@@ -200,7 +200,7 @@ def unused_files(
         return []
     if file.startswith(HUB):
         user, repo, folder = _parts(file.removeprefix(HUB).strip("/"))
-        _, listed = _listing(f"{user}/{repo}", _endpoint())
+        _, listed = _listing(f"{user}/{repo}", hub_endpoint())
         inside = [path for path in listed if path.is_relative_to(folder)]
         files = [path for path in inside if _is_data(path, Path(folder), reads)]
     else:
@@ -224,7 +224,7 @@ def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
     user, repo, folder = _parts(name)
     if not user or not repo:
         raise UserError(f"data.file=hub:{name}: give hub:user/repo")
-    revision, listed = _listing(f"{user}/{repo}", _endpoint())
+    revision, listed = _listing(f"{user}/{repo}", hub_endpoint())
     inside = [path for path in listed if path.is_relative_to(folder)]
     root = Path(f"{HUB}{user}", repo)
     files = [root / path for path in inside if _is_data(path, Path(folder), reads)]
@@ -241,10 +241,6 @@ def _of_hub(name: str, reads: Callable[[Path], bool]) -> dict[str, list[Path]]:
             file = str(path.relative_to(root))
             splits[split].append(hub_file(f"{user}/{repo}", file, revision=revision))
     return dict(splits)
-
-
-def _endpoint() -> str | None:
-    return os.environ.get("HF_ENDPOINT") or None
 
 
 @cache  # a sweep asks for each run

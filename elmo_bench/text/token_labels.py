@@ -5,7 +5,6 @@ no torch.
 """
 
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from elmo_bench.base.reading import reader
 from elmo_bench.base.sources import SuiteData
 from elmo_bench.text.columns import (
     NO_GOLD,
+    WORD_NUMBER,
     Row,
     check_gold,
     escaped,
@@ -43,8 +43,6 @@ CONTROL = "control"
 # Labels of words without gold: of CoNLL-U, and of other text.
 UNKNOWN = ("_", NO_GOLD)
 Labels = Sequence[str]
-# Of a word, a range of words, or a word that is only understood.
-_NUMBER = re.compile(r"\d+([-.]\d+)?")
 
 
 @reader
@@ -67,7 +65,7 @@ def read_conllu(path: Path) -> Iterator[list[Row]]:
                     "Fix this line."
                 )
             place = cells[ID].strip("\0") if cells else ""  # NUL bytes are noted
-            if cells and not _NUMBER.fullmatch(place):
+            if cells and not WORD_NUMBER.fullmatch(place):
                 raise UserError(
                     f"{path}:{number}: {place[:20]!a} is not the number of a word. "
                     "Fix this line."

@@ -17,7 +17,6 @@ from elmo_bench.base.sources import TABLES
 from elmo_bench.spec.options import spelled
 from elmo_bench.tasks.ner.data import BOUNDARY
 from elmo_bench.tasks.tagging.layouts import (
-    ID,
     Columns,
     Lines,
     layout_of,
@@ -26,7 +25,13 @@ from elmo_bench.tasks.tagging.layouts import (
     split_line,
     token_and_tag,
 )
-from elmo_bench.text.columns import NO_GOLD, cells_of, has_null_tag, unescaped
+from elmo_bench.text.columns import (
+    NO_GOLD,
+    WORD_NUMBER,
+    cells_of,
+    has_null_tag,
+    unescaped,
+)
 from elmo_bench.text.own_columns import USUAL
 from elmo_bench.text.sizes import lines_of
 from elmo_bench.text.tables import Row, check_file, ending_of, read_table
@@ -170,7 +175,7 @@ def _is_conllu(filled: Sequence[str]) -> bool:
     count = 0
     for line in filled:
         cells = line.split("\t")
-        if len(cells) == COLUMNS and ID.fullmatch(cells[0]):
+        if len(cells) == COLUMNS and WORD_NUMBER.fullmatch(cells[0]):
             count += 1
     return 2 * count > len(filled)
 

@@ -14,14 +14,12 @@ from pathlib import Path
 from elmo_bench.base.errors import UserError, every
 from elmo_bench.base.notes import note
 from elmo_bench.tasks.ner.data import BOUNDARY
-from elmo_bench.text.columns import cells_of
+from elmo_bench.text.columns import WORD_NUMBER, cells_of
 from elmo_bench.text.schemes import OUTSIDE, notation_of
 from elmo_bench.text.tables import ending_of
 
 # Comments of CoNLL-U, and of MultiCoNER.
 COMMENT = re.compile(r"# (id |newdoc|newpar|[\w.:]+ = )")
-# Of a token: 3; of several, 3-4; of one that is understood, 8.1.
-ID = re.compile(r"\d+([-.]\d+)?")
 MOST_TAGS = 1000  # distinct ones of a column that is looked at
 Lines = Sequence[tuple[int, str]]  # line number from 1, text
 Columns = tuple[int, int]  # of tokens and of tags, from 0
@@ -108,7 +106,7 @@ def _is_indexed(layout: Layout, lines: Lines) -> bool:
     for _, line in [*lines, (0, "")]:
         is_other = line.startswith((BOUNDARY, "#"))
         cells = [] if is_other else layout.cells(line)
-        if cells and not ID.fullmatch(cells[0]):
+        if cells and not WORD_NUMBER.fullmatch(cells[0]):
             return False
         if cells and cells[0].isdecimal():
             number = int(cells[0][:9])

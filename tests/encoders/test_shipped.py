@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elmo_bench.elmo.encoder import ElmoEncoder
-from elmo_bench.elmo.pretrained import MINI
+from elmo_bench.elmo.pretrained import SHIPPED_FOLDER
 from elmo_bench.encoders.hf import HfEncoder
 from elmo_bench.encoders.static import load_static
 
@@ -30,9 +30,9 @@ SENTENCES = [("The", "bank", "of", "the", "river", "."), ("She", "went", "to", "
     ],
 )
 def test_a_file_is_the_one_of_its_card_and_small_enough(name: str, card: str, limit: int):
-    content = (MINI / name).read_bytes()
+    content = (SHIPPED_FOLDER / name).read_bytes()
     assert len(content) <= limit
-    text = (MINI / card).read_text(encoding="utf-8")
+    text = (SHIPPED_FOLDER / card).read_text(encoding="utf-8")
     assert hashlib.sha256(content).hexdigest() in text
     assert f"{len(content):,} bytes" in text
 
