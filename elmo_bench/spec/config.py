@@ -7,9 +7,8 @@ folder. In a choice, `defaults` may name others of its group that it extends, an
 `override /GROUP: CHOICE`, which the user's own choice beats. With `# @package _global_`
 its keys are keys of the whole config. These are Hydra's rules; Hydra reads the options.
 
-Two rules are our own. `override` works in every choice, while Hydra reads it only in
-one with `# @package _global_`. A task's yaml may have `heads`, by choice of the group
-`head`: keys of the task that take the place of its own if that head is chosen.
+One rule is our own: a task's yaml may have `heads`, by choice of the group `head`. They
+are keys of the task that take the place of its own if that head is chosen.
 """
 
 import copy
@@ -247,7 +246,8 @@ def _choice(group: str, choice: str, folder: Path) -> tuple[DictConfig, dict[str
             for key, value in entry.items():
                 overrides[key.removeprefix("override /")] = str(value)
         elif entry != "_self_":
-            parts.append(_choice(group, str(entry), folder)[0])
+            extended = str(entry).partition("@")[0]
+            parts.append(_choice(group, extended, folder)[0])
     is_global = "# @package _global_" in path.read_text(encoding="utf-8")
     parts.append(content if is_global else OmegaConf.create({group: content}))
     return OmegaConf.merge(*parts), overrides  # type: ignore[return-value]
