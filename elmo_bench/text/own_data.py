@@ -62,6 +62,7 @@ class OwnData:
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
     labels_tokens = False  # whether each token has a label
+    instead = ""  # of naming columns, for a file where none fits: what else may help
     check_output = staticmethod(check_table_name)  # of the path that `write` gets
 
     def __init__(
@@ -283,7 +284,7 @@ class OwnData:
         how = "Name one:" if len(missing) == 1 else "Name them:"
         for part in missing:
             how += f" data.{part}=COLUMN"
-        return UserError(f"{what}. The columns are {names}. {how}")
+        return UserError(f"{what}. The columns are {names}. {how}{self.instead}")
 
     def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Any]]:
         """The examples of the rows of each split.

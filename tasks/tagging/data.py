@@ -77,6 +77,7 @@ class Data(OwnData):
     merge = f"Each counts alone; data.alike={MERGE} makes them one"
     plain = False  # whether the tags that were read are no spans
     labels_tokens = True
+    instead = ", or the columns of a token a line: data.columns=1:2"
 
     def __init__(
         self,
@@ -151,15 +152,6 @@ class Data(OwnData):
         are_text = self.marks_are_text
         rows = read_form(path, self.form, named=named, marks_are_text=are_text)
         return grouped(rows, self.sentence) if self.sentence else rows
-
-    def names(self, rows: Sequence[Row], *, gold: bool = True) -> dict[str, str]:
-        try:
-            return super().names(rows, gold=gold)
-        except UserError as error:
-            if "Name one" not in str(error):
-                raise
-            how = "or the columns of a token a line: data.columns=1:2"
-            raise UserError(f"{error}, {how}") from None
 
     def columns_for(
         self, part: str, columns: Sequence[str], *, taken: Iterable[str] = ()
