@@ -27,6 +27,7 @@ from elmo_bench.runner.states import (
 from elmo_bench.spec.budget import default_epochs
 from elmo_bench.spec.experiments import FRACTION
 from elmo_bench.spec.options import check_once, spelled
+from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.sweeps import LEDGER
 
 
@@ -140,7 +141,7 @@ def time_left(
     seconds, unknown = ledger.seconds_left(runs, _published_seconds(runs), sizes)
     if not seconds:  # a floor's time is not estimated
         return "no comparable run to estimate the time" if unknown else "seconds left"
-    about = "at most about" if _any_shortened(runs) else "about"
+    about = "at most about" if _is_bound(runs, ledger) else "about"
     text = f"{about} {readable(seconds)} left, one after the other"
     if workers > 1:
         text += f", {readable(seconds / workers)} with {workers} at once"
@@ -173,14 +174,17 @@ def _published_seconds(runs: Sequence[RunState]) -> dict[Group, float]:
     return seconds
 
 
-def _any_shortened(runs: Sequence[RunState]) -> bool:
+def _is_bound(runs: Sequence[RunState], ledger: LedgerState) -> bool:
     """Whether a run that is not done may have the time of a run on more data as its
-    estimate."""
-    return any(
-        not run.run.spec.changes.keys().isdisjoint(FRACTION)
-        for run in runs
-        if run.state != "done"
-    )
+    estimate, and none that of a run on a part of its data."""
+    to_do = [run.run.spec.changes for run in runs if run.state != "done"]
+    done = [RunSpec.of_record(record).changes for record in ledger.records]
+    return any(map(_is_shortened, to_do)) and not any(map(_is_shortened, done))
+
+
+def _is_shortened(changes: Mapping[str, str]) -> bool:
+    """Whether a run with these changes trains on a part of its data."""
+    return not changes.keys().isdisjoint(FRACTION)
 
 
 def _table(states: Sequence[RunState]) -> str:

@@ -233,3 +233,5 @@ def test_an_estimate_from_longer_runs_is_a_bound(status, ledger, shorter):
     put(ledger, "encoder=glove", "seed=0", seconds=600.0)
     assert "; about 10 min left" in status(sweep=["task=ner", "encoder=glove", "seed=1"])[1]
     assert "; at most about 10 min left" in status(sweep=["task=ner", "encoder=glove", "seed=1", shorter])[1]
+    put(ledger, "encoder=none", "seed=0", shorter, seconds=20.0)
+    assert "; about 20 s left" in status(sweep=["task=ner", "encoder=elmo", "seed=1", shorter])[1]

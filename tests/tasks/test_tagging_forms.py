@@ -228,8 +228,8 @@ TABLE = "words,labels\n" + "a,X\nb,Y\n" * 9
         ("x.conll", "a X\n\nb Y\n\n" * 9, {}, "one token. Remove the blank lines between the tokens of a sentence."),
         ("x.tsv", "a\tX\n\nb\tY\n\n" * 9, {}, "one token. Remove the blank lines between the tokens of a sentence."),
         ("x.csv", ROWS, {"sentence": "id"}, "data.sentence=id: no such column. The columns are sentence_id, words"),
-        ("x.csv", "Ada,B-P\nran,O\n" * 9, {}, "The columns are Ada, B-P. Name them: data.tokens=COLUMN data.tags=COLUMN, or the "
-         "columns of a token a line: data.columns=1:2"),
+        ("x.csv", "Ada,B-P\nran,O\n" * 9, {}, "The columns are Ada, B-P. Name them: data.tokens=COLUMN "
+         "data.tags=COLUMN, or the columns of a token a line: data.columns=1:2"),
         ("x.conll", WORDS, {"columns": "1:5"}, "x.conll: data.columns=1:5, but its lines have 4 columns."),
         ("x.conll", WORDS, {"columns": "2"}, "data.columns=2: not a form of files. Give conllu, table, or the columns"),
         ("x.conll", WORDS, {"columns": "0:1"}, "data.columns=0:1: not a form of files."),
