@@ -30,9 +30,8 @@ def slurm(jobs: Sequence[Job], options: Mapping[str, Any]) -> Iterator[Ended | N
         executor.update_parameters(**_slurm_parameters(options, len(jobs)))
         submitted = executor.map_array(_on_node, arguments, environments)
     except (OSError, RuntimeError, submitit.core.utils.FailedJobError) as error:
-        reason = str(error).strip().partition("\n")[0]
         raise UserError(
-            f"launcher=slurm: the jobs could not be submitted ({reason}). "
+            f"launcher=slurm: the jobs could not be submitted ({_first_line(error)}). "
             "Check sbatch, or use launcher=local."
         ) from None
     waiting = dict(zip(submitted, jobs, strict=True))
@@ -73,8 +72,13 @@ def _ended_on_node(handle: Any, job: Job) -> Ended:
     failed = handle.exception()
     if failed is None:
         return ended(job, handle.result(), log=log)
-    lines = [*str(failed).strip().splitlines(), type(failed).__name__]
-    return Ended(job, None, f"Slurm job {handle.job_id}: {lines[0]}", log)
+    return Ended(job, None, f"Slurm job {handle.job_id}: {_first_line(failed)}", log)
+
+
+def _first_line(error: BaseException) -> str:
+    """Of its message; its type if it has no message."""
+    lines = [*str(error).strip().splitlines(), type(error).__name__]
+    return lines[0]
 
 
 def _on_node(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -113,9 +117,8 @@ def ray_tasks(
                 try:
                     yield ended(job, ray.get(handle))
                 except ray.exceptions.RayError as error:
-                    cause = str(getattr(error, "cause", error))
-                    why = f"Ray: {cause.strip().splitlines()[0]}"
-                    yield Ended(job, None, why)
+                    cause = getattr(error, "cause", error)
+                    yield Ended(job, None, f"Ray: {_first_line(cause)}")
             yield None
     finally:
         ray.shutdown()  # ends the workers
@@ -136,10 +139,9 @@ def _connect(options: Mapping[str, Any]) -> None:
     try:
         ray.init(address=options["address"], num_cpus=cpus, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
         raise UserError(
-            f"launcher.address={options['address']}: no Ray there ({reason}). "
-            "Give auto or HOST:PORT."
+            f"launcher.address={options['address']}: no Ray there "
+            f"({_first_line(error)}). Give auto or HOST:PORT."
         ) from None
 
 

@@ -186,25 +186,64 @@ def test_runs_share_a_gpu_with_those_that_use_it(on_gpus, at_once, gpus, share):
     assert launchers._share([launchers.Job(run, "", Path(), 0) for run in runs], at_once, gpus) == share
 
 
-def test_ray_gets_as_many_runs_at_once_as_are_asked_for(monkeypatch):
+@pytest.mark.parametrize(("address", "cores"), [("auto", None), (None, 6)])
+def test_ray_gets_as_many_runs_at_once_as_are_asked_for_and_what_each_needs(monkeypatch, address, cores):
     """Of a running cluster, too, whose cores are not limited."""
-    pending, most = [], []
+    pending, most, started, needed = [], [], {}, {}
 
-    def submit(*_):
+    def remote(**options):
+        needed.update(options)
+        return lambda _: SimpleNamespace(remote=submit)
+
+    def submit(arguments, *_):
+        assert "trainer.threads=3" in arguments
         pending.append(f"task {len(most)}")
         most.append(len(pending))
         return pending[-1]
 
     ray = SimpleNamespace(
-        init=lambda **_: None, shutdown=lambda: None, remote=lambda **_: lambda _: SimpleNamespace(remote=submit),
+        init=lambda **options: started.update(options), shutdown=lambda: None, remote=remote,
         wait=lambda *_, **__: ([pending.pop(0)], []), get=lambda _: 0,
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "ray", ray)
     runs = [launchers.Job(SimpleNamespace(options=()), str(number), Path(str(number)), 0) for number in range(5)]
-    given = {"jobs": 2, "address": "auto", "cpus": 1, "gpus": 0}
+    given = {"jobs": 2, "address": address, "cpus": 3, "gpus": 0.5}
     carried_out = [each.job for each in schedulers.ray_tasks(runs, given) if each is not None]
     assert carried_out == runs
     assert max(most) == 2
+    assert (started["address"], started["num_cpus"]) == (address, cores)
+    assert needed == {"num_cpus": 3, "num_gpus": 0.5, "max_retries": 0}
+
+
+@pytest.mark.parametrize(
+    ("message", "more", "why"),
+    [
+        ("the worker died\nat noon", {}, "Ray: the worker died"),
+        ("a traceback", {"cause": FileNotFoundError("no such folder\nat all")}, "Ray: no such folder"),
+        ("a traceback", {"cause": MemoryError()}, "Ray: MemoryError"),
+    ],
+)
+def test_a_run_that_ray_lost_is_one_line_and_the_next_one_is_started(monkeypatch, message, more, why):
+    class RayError(Exception):
+        pass
+
+    def get(handle):
+        if handle == "0":
+            error = RayError(message)
+            vars(error).update(more)
+            raise error
+        return 0
+
+    ray = SimpleNamespace(
+        init=lambda **_: None, shutdown=lambda: None, exceptions=SimpleNamespace(RayError=RayError), get=get,
+        remote=lambda **_: lambda _: SimpleNamespace(remote=lambda arguments, log, *_: Path(log).name),
+        wait=lambda handles, **_: (handles, []),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    runs = [launchers.Job(SimpleNamespace(options=()), str(number), Path(str(number)), 0) for number in range(2)]
+    given = {"jobs": 1, "address": "auto", "cpus": 1, "gpus": 0}
+    found = [each for each in schedulers.ray_tasks(runs, given) if each is not None]
+    assert found == [jobs.Ended(runs[0], None, why), jobs.Ended(runs[1], 0)]
 
 
 def test_jobs_of_schedulers_import_from_the_folders_of_the_sweep_and_not_from_the_current_one(tmp_path, monkeypatch):
@@ -216,6 +255,46 @@ def test_jobs_of_schedulers_import_from_the_folders_of_the_sweep_and_not_from_th
     assert schedulers._on_worker(["--version"], str(log), str(tmp_path), jobs.imports()) == 0
     assert "the wrong one" not in log.read_text()
     assert schedulers._on_node(["--version"], jobs.imports()) == 0
+
+
+SLURM = {"jobs": None, "partition": None, "timeout_min": 60, "cpus": 2, "gpus_per_node": None, "mem_gb": None}
+SUBMITIT = {"name": "elmo-bench", "timeout_min": 60, "cpus_per_task": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ({"extra": {}}, {"slurm_array_parallelism": 7, "slurm_additional_parameters": {}}),
+        (
+            {"jobs": 3, "partition": "short", "gpus_per_node": 1, "mem_gb": 8, "extra": {"account": "mine"}},
+            {
+                "slurm_array_parallelism": 3, "slurm_partition": "short", "gpus_per_node": 1, "mem_gb": 8,
+                "slurm_additional_parameters": {"account": "mine"},
+            },
+        ),
+    ],
+    ids=["null", "set"],
+)  # fmt: skip
+def test_what_slurm_is_asked_for(options, parameters):
+    """An option that is null is not passed on: the cluster's own value holds."""
+    assert schedulers._slurm_parameters(SLURM | options, 7) == SUBMITIT | parameters
+
+
+@pytest.mark.parametrize(
+    ("failed", "ended"),
+    [
+        (None, (0, "")),
+        (RuntimeError("  ran out of time\nand more"), (None, "Slurm job 7_2: ran out of time")),
+        (MemoryError(), (None, "Slurm job 7_2: MemoryError")),
+    ],
+)
+def test_a_job_of_slurm_that_failed_is_one_line_with_its_number(tmp_path, failed, ended):
+    log = tmp_path / "7_2.out"
+    handle = SimpleNamespace(
+        job_id="7_2", paths=SimpleNamespace(stdout=str(log)), exception=lambda: failed, result=lambda: 0
+    )
+    job = launchers.Job(None, "", Path(), 0)
+    assert schedulers._ended_on_node(handle, job) == (job, *ended, log)
 
 
 @pytest.mark.parametrize("fails", ["AutoExecutor", "map_array"])
@@ -246,12 +325,14 @@ def test_a_slurm_that_takes_no_jobs_is_one_line(tmp_path, monkeypatch, fails):
     assert str(error.value) == f"launcher=slurm: {failed}. Check sbatch, or use launcher=local."
 
 
-def test_an_address_without_ray_is_one_line(monkeypatch):
+@pytest.mark.parametrize(
+    ("message", "reason"), [("Ray is not running\nat all", "Ray is not running"), ("", "ConnectionError")]
+)
+def test_an_address_without_ray_is_one_line(monkeypatch, message, reason):
     def init(**_):
-        raise ConnectionError("Ray is not running\nat all")
+        raise ConnectionError(message)
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
     with pytest.raises(UserError) as error:
         schedulers._connect({"jobs": None, "address": "host:1", "cpus": 1})
-    line = "launcher.address=host:1: no Ray there (Ray is not running). Give auto or HOST:PORT."
-    assert str(error.value) == line
+    assert str(error.value) == f"launcher.address=host:1: no Ray there ({reason}). Give auto or HOST:PORT."
