@@ -80,7 +80,9 @@ def merge(
         with disk_errors(into):
             make_folder(into)
         if not os.access(into, os.W_OK):
-            raise UserError(f"{into}: cannot be written")
+            raise UserError(
+                f"{into}: cannot be written. Give a folder that you may write to."
+            )
     for run, names in runs.items():
         ours = RunPaths(into, run.suite, run.task, run.encoder, run.hash, run.seed)
         if run.record.name not in names:

@@ -172,6 +172,14 @@ def test_a_link_in_our_ledger_is_not_written_through(theirs, ours, tmp_path):
     assert files(tmp_path / "outside") == []
 
 
+def test_a_target_that_cannot_be_written_is_one_line(theirs, ours, monkeypatch, refused):
+    store_record(theirs)
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != ours)  # root may always write
+    said = refused("merge", theirs, "--into", ours)
+    assert f"{ours}: cannot be written. Give a folder that you may write to." in said
+    assert files(ours) == []
+
+
 def test_the_command_counts_and_its_exit_code_tells(theirs, ours, tmp_path, capsys, refused):
     store_record(theirs, seed=0)
     assert main(["merge", str(theirs), "--into", str(ours)]) == 0
