@@ -107,6 +107,10 @@ MORE = [  # of the same kinds
     ("mytask.yaml", "name: adam", "name: adman", "task.training.optimizer.name=adman: unknown name"),
     ("mytask.yaml", "name: linear", "name: liner", "task.training.schedule.name=liner: give one of: cosine"),
     ("metric", '100 * sums["correct"]', '100 * float(sums["correct"])', "TypeError: only"),
+    ("metric", '("FILE",)', '"FILE"', "Metric.files: a text. Give a tuple: ('FILE',)."),
+    ("data", "atomic_write(path,", 'atomic_write(path.with_suffix(".x"),', "Data.write: no file. Write the pred"),
+    ("data", "def read_file", "canonical = lambda self, each: {1}\n    def read_file", "Return plain JSON."),
+    ("head", "self.embedder, self", "self.mine, self", "task=mytask: the Head has no embedder. Write self.embedder ="),
 ]  # fmt: skip
 
 

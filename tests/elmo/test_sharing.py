@@ -1,6 +1,7 @@
 """Saved, loaded, pushed and pulled encoders give the same vectors, bit for bit; errors are one line."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from elmo_bench.base.notes import noted
 from elmo_bench.elmo.encoder import ElmoEncoder
 from elmo_bench.elmo.export import export
 from elmo_bench.elmo.pretrained import fetch_softmax, locate_with_softmax
+from tests.elmo.bilms import RELU, random_bilm
 from tests.hub import COMMIT
 from tests.runs import GOLDEN, files
 
@@ -63,6 +65,13 @@ def test_saving_to_a_folder_with_other_weights_is_refused(golden, tmp_path):
     with pytest.raises(UserError, match=r"has other\.hdf5 already\. Save to a folder without weights\.$"):
         golden.save_pretrained(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["other.hdf5"]
+
+
+def test_an_encoder_of_a_module_has_no_files_to_save(tmp_path):
+    said = "saved: these weights were not read from files. Save their training's output."
+    with pytest.raises(UserError, match=f"{re.escape(said)}$"):
+        ElmoEncoder.of(random_bilm(RELU), "in memory").save_pretrained(tmp_path / "saved")
+    assert files(tmp_path) == []
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub 2.4 of its own client

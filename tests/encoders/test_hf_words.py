@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from elmo_bench.base.errors import UserError
 from elmo_bench.encoders import hf
 from elmo_bench.encoders.cache import LayerStore
 from elmo_bench.encoders.hf import HfEncoder
@@ -154,6 +155,20 @@ def test_a_tokeniser_without_a_piece_for_unknown_text_has_a_checksum(tmp_path):
     closed.pre_tokenizer = pre_tokenizers.Whitespace()
     pieces = Pieces(SimpleNamespace(backend_tokenizer=closed), name="closed")
     assert len(pieces.digest()) == 64
+
+
+@pytest.mark.parametrize("removed", [normalizers.Replace(" ", ""), normalizers.Replace(Regex("(?<=a )dog"), "")])
+def test_a_tokeniser_that_joins_or_removes_words_of_a_text_is_refused(removed):
+    tokeniser = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1, "dog": 2, "adog": 3}, unk_token="<unk>"))
+    tokeniser.pre_tokenizer = pre_tokenizers.Whitespace()
+    Pieces(SimpleNamespace(backend_tokenizer=tokeniser), name="mine")
+    tokeniser.normalizer = removed
+    said = (
+        "encoder.name=mine: its tokeniser reads the words 'a', 'dog' otherwise than the text 'a dog'. "
+        "Give a model whose tokeniser keeps words apart."
+    )
+    with pytest.raises(UserError, match=f"^{said}$"):
+        Pieces(SimpleNamespace(backend_tokenizer=tokeniser), name="mine")
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -74,6 +74,13 @@ def test_labels_that_one_split_has():
     assert notes[1:] == ["train: lacks 2 of the labels of dev and test, which no head can learn (DATE, GAME)"]
 
 
+def test_texts_without_a_token_are_counted_in_all_splits():
+    train = [*other(0, "y"), *other(1), example("a", "x", "")]
+    counts, notes = checked(train, [*other(2), example("")], [*other(3, "y"), example("", "x", "")])
+    assert counts == {"labels_in_train": 2, "empty_texts": 4}
+    assert notes == ["texts without a token: 4"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "counts"),

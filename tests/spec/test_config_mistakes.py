@@ -97,6 +97,10 @@ def test_only_where_a_sweep_is_meant_several_values_name_it(refused, command):
         (["schedule.name=x"], "schedule.name=x: give one of: cosine, exponential, linear, plateau, step"),
         (["logger.name=csv+nosuch"], "logger.name=csv+nosuch: give one of csv, none, tensorboard, wandb"),
         (["task.training.epochs=null"], "task.training.epochs=null: give a whole number from 1"),
+        (
+            ["data.least_steps=5", "data.max_train=9"],
+            "data.least_steps=5: goes with data.train_fraction, not with data.max_train",
+        ),
         (["ledger="], "ledger=: the value is empty. Give a folder, such as ./runs."),
         (["task=classification", "data.file="], "data.file=: the value is empty. Give a file or a folder, such as"),
     ],

@@ -97,6 +97,26 @@ def test_the_paper_suite_reads_files_or_folders_of_files(tmp_path):
     assert COREF.vocabulary(suite["train"]) == {"genres": ["bc", "nw"]}
 
 
+def test_mentions_and_documents_over_the_limits_of_the_head_are_noted(tmp_path):
+    """Of four mentions, one has two tokens; of two documents, one has two sentences. Only training cuts documents."""
+    for split in ("train", "dev", "test"):
+        write(tmp_path / "conll2012" / f"{split}.english.v4_gold_conll")
+    with noted() as notes:
+        Data(**task_yaml("coref")["data"] | {"width": 1, "window": 1}).read("paper", tmp_path)
+    mentions = "1 of 4 mentions are over 1 tokens long. They count, but are never found."
+    documents = "1 of 2 documents have over 1 sentences: each epoch reads 1 of them in a row"
+    assert [line for line in notes if "conll" not in line] == [
+        f"train: {mentions}", f"train: {documents}", f"dev: {mentions}", f"test: {mentions}",
+    ]  # fmt: skip
+
+
+def test_documents_without_tokens_are_skipped_with_a_note(tmp_path):
+    empty = f"#begin document ({NAME}); part 002\n#end document\n"
+    with noted() as notes:
+        assert COREF.read_file(write(tmp_path / "x.conll", FILE + empty)) == READ
+    assert "x.conll: 1 documents without tokens are skipped" in notes
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "ontogum").is_dir(), reason="needs ontogum in $ELMO_BENCH_DATA")
 def test_open_suite_is_ontogum(capsys):

@@ -7,6 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from elmo_bench.base.errors import UserError
+from elmo_bench.base.notes import noted
 from elmo_bench.spec.config import compose
 from elmo_bench.tasks.squad.build import question_tokens
 from elmo_bench.tasks.squad.data import Data
@@ -76,6 +77,18 @@ def test_dev_is_whole_articles_drawn_with_the_seed(root):
     assert dev(0.3, 5) == dev(0.3, 5)
     assert len({frozenset(dev(0.3, seed)) for seed in range(5)}) > 1
     assert dev(0.1, 0) < dev(0.3, 0)
+
+
+def test_answers_and_words_over_the_limits_of_the_head_are_noted(root):
+    """Of two questions, "James’s Square" answers one; of its 24 words, these have six characters or more."""
+    data = Data(longest_answer=1, longest_word=5, paper=OPTIONS["paper"])
+    with noted() as notes:
+        data.read("paper", root)
+    answers = "questions have no answer of 1 tokens or fewer. They count, but the whole answer is never found"
+    words = "1 of 24 words have over 5 characters: the character CNN reads the first 5"
+    assert notes == [
+        f"train: {words}", f"dev: 1 of 2 {answers}", f"dev: {words}", f"test: 2 of 4 {answers}", f"test: {words}",
+    ]  # fmt: skip
 
 
 def test_answers_that_end_within_a_token_are_widened_and_counted(root, capsys):

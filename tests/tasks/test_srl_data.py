@@ -186,6 +186,24 @@ def test_the_suites_of_the_yaml(root, capsys):
     assert data.vocabulary(READ) == {"labels": ["O", "B-ARG0", "I-ARG0", "B-ARG1", "I-ARG1", "B-V", "I-V"]}
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ["d 0 0 Ada NN * - -", "d 0 1 came VB * come come.03"],
+            r"dev\.conll: predicates, but no column of brackets\. Training and scoring need their roles\.$",
+        ),
+        (["d 0 0 Yes UH * - -"], r"ewt_propbank: no predicates in the dev split\. Check its files\.$"),
+    ],
+)
+def test_a_split_without_roles_or_predicates_can_be_neither_trained_on_nor_scored(root, lines, said):
+    path = root / "ewt_propbank" / "dev.conll"
+    path.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    with pytest.raises(UserError, match=said):
+        Data(**task_yaml("srl")["data"]).read("open", root)
+    assert [example.tags for example in Data().read_file(path)] == [None] * (len(lines) - 1)  # to predict
+
+
 def test_one_document_under_two_names_is_refused(root):
     folder = root / "conll2012/data/train/data/english/annotations/bc"
     (folder / "two.v4_gold_conll").write_text(conll_2012(SKELETON), encoding="utf-8")
