@@ -200,6 +200,16 @@ def store_record(tmp_path):
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """Blank figures, for tests of a report's text: drawing takes most of the time of a report."""
+    from elmo_bench.reporting.figures import Drawing
+
+    blank = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    monkeypatch.setattr(Drawing, "svg", blank)
+    monkeypatch.setattr(Drawing, "phone_svg", blank)
+
+
+@pytest.fixture
 def fake_children(monkeypatch, tmp_path):
     """Children of tests/runner/fake_child.py instead of runs, in `tmp_path`; gives the ledger."""
     from elmo_bench.runner import launchers, sweep

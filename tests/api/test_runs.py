@@ -52,10 +52,10 @@ def test_a_run_leaves_threads_and_random_numbers_of_the_program(tmp_path):
 
 MISTAKES = [
     (("tsk=ner",), "unknown option 'tsk' (did you mean 'task'?)"),
-    (("task=nr",), "nr"),
+    (("task=nr",), "task=nr: unknown task; choose one of: "),
     (("--include", "mine"), "named in os.environ['ELMO_BENCH_INCLUDE']"),
     (("seed=0,1",), "seed has 2 values: use `sweep`"),
-    (("task=classification", "data.file=none.csv"), "none.csv"),
+    (("task=classification", "data.file=none.csv"), "none.csv: no such file"),
     ((["task=ner"],), "run(['task=ner']): an option is a text"),
 ]
 

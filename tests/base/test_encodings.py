@@ -11,7 +11,6 @@ import pytest
 
 from elmo_bench.base.errors import UserError
 from elmo_bench.base.files import read_lines
-from elmo_bench.base.reading import reading
 
 TEXTS = {
     "gb18030": "这部电影很好看，我们都喜欢它。演员的表演非常出色",
@@ -89,13 +88,6 @@ def test_the_advice_has_the_whole_path_in_quotes_and_the_ending(tmp_path, name):
     _, command = str(caught.value).split("Convert it: ")
     subprocess.run(command, shell=True, cwd=tmp_path, check=True)
     assert [line for _, line in read_lines(tmp_path / "NEW.csv")] == ["text,label", "bien sûr,good"]
-
-
-def test_a_pointer_of_git_lfs_is_named_for_binary_files_too(tmp_path):
-    path = tmp_path / "x.parquet"
-    path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-    with pytest.raises(UserError, match=r"x.parquet: a pointer of Git LFS .* git lfs pull$"), reading(path, "a table"):
-        raise ValueError("no magic bytes")
 
 
 def test_lines_that_end_in_cr_alone_are_no_single_line(tmp_path):

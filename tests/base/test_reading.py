@@ -4,7 +4,6 @@ import errno
 import gzip
 import lzma
 import os
-import shutil
 
 import numpy as np
 import pyarrow
@@ -18,14 +17,11 @@ from elmo_bench.base.files import open_text, read_checkpoint, read_lines, sha256
 from elmo_bench.base.int8 import read_tensors
 from elmo_bench.base.json import read_json
 from elmo_bench.base.reading import reading
-from elmo_bench.elmo.weights import load_bilm
-from elmo_bench.encoders.hf_model import load_model
 from elmo_bench.encoders.precomputed import open_layers
-from elmo_bench.encoders.static import load_static, read_text
+from elmo_bench.encoders.static import read_text
 from elmo_bench.ledger.store import read_outcomes
 from elmo_bench.text import parquet_rows, tables
 from tests.ledger.records import store_record
-from tests.runs import GOLDEN
 
 PACK = {".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -157,26 +153,3 @@ def test_only_damaged_bytes_are_called_damaged(tmp_path, error, message):
     assert message in told
     told = told.removeprefix(str(tmp_path))
     assert ("damaged" in told) == ("damaged" in message)
-
-
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-
-
-@pytest.mark.parametrize("name", ["v.txt", "v.vec", "v.bin", "v.safetensors", "v.zip"])
-def test_a_pointer_of_git_lfs_in_place_of_vectors_is_named(tmp_path, name):
-    (tmp_path / name).write_text(POINTER)
-    assert "a pointer of Git LFS in place of the file" in refused(load_static, str(tmp_path / name))
-
-
-@pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
-def test_a_pointer_of_git_lfs_in_place_of_a_bilm_is_named(tmp_path, name):
-    shutil.copy(GOLDEN / "options.json", tmp_path)
-    (tmp_path / name).write_text(POINTER)
-    assert f"{name}: a pointer of Git LFS in place of the file" in refused(load_bilm, str(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
-def test_a_pointer_of_git_lfs_in_a_models_folder_is_named(tiny_bert, tmp_path, name):
-    folder = shutil.copytree(tiny_bert, tmp_path / "model")
-    (folder / name).write_text(POINTER)
-    assert f"{name}: a pointer of Git LFS in place of the file" in refused(load_model, folder)

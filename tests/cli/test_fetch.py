@@ -62,7 +62,7 @@ def site(online, monkeypatch, tmp_path):
             for name, text in content.items() if task != "coref" else ():
                 path = tmp_path / "package" / suite["folder"] / (name if name.endswith(".xz") else f"{name}.xz")
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(text if name.endswith(".xz") else lzma.compress(text))
+                path.write_bytes(text if name.endswith(".xz") else lzma.compress(text, preset=0))
         yield site
 
 

@@ -115,18 +115,6 @@ def test_training_mode_gradients_and_checkpoints_do_not_reach_it():
     assert torch.equal(first(module["elmo"]), wanted)
 
 
-def test_products_of_a_frozen_encoder_are_exact_and_the_users_choice_comes_back():
-    places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
-    before = [place.fp32_precision for place in places]
-    try:
-        places[0].fp32_precision, places[1].fp32_precision = "tf32", "bf16"
-        assert frozen(lambda: [place.fp32_precision for place in places])() == ["ieee", "ieee"]
-        assert [place.fp32_precision for place in places] == ["tf32", "bf16"]
-    finally:
-        for place, earlier in zip(places, before, strict=True):
-            place.fp32_precision = earlier
-
-
 def test_threads_leave_the_users_choice_as_it_was():
     place, encoder = torch.backends.mkldnn.matmul, ElmoEncoder(weights=str(GOLDEN))
     before, threads = place.fp32_precision, torch.get_num_threads()

@@ -4,7 +4,6 @@ from elmo_bench.cli import report
 from elmo_bench.ledger import RunPaths, read_all
 from elmo_bench.ledger.costs import read_costs
 from elmo_bench.ledger.store import rewrite_record
-from elmo_bench.reporting.figures import Drawing
 from elmo_bench.reporting.frame import runs
 from elmo_bench.reporting.leaderboard import leaderboard
 from elmo_bench.spec.names import metric_of
@@ -48,11 +47,3 @@ def small_site(tmp_path_factory):
     correct(folder / "runs")
     assert report.main(["--ledger", str(folder / "runs"), "--out", str(folder)]) == 0
     return folder
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Blank figures, for tests of a report's text: drawing takes most of the time of a report."""
-    blank = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
-    monkeypatch.setattr(Drawing, "svg", blank)
-    monkeypatch.setattr(Drawing, "phone_svg", blank)

@@ -50,6 +50,7 @@ def fits(node, fields):
     return right and all(path.startswith(DETAILS) and "details." in path and type(more[path]) is str for path in more)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_run_is_a_line_in_the_schema(tmp_path):
     ledger, file = tmp_path / "runs", tmp_path / "logs.jsonl"
     made = [add(ledger, "ner", "elmo", 0), add(ledger, "ner", "elmo", 0, train_fraction=0.1)]
@@ -95,6 +96,7 @@ SAMPLE = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_has_the_score_of_each_test_item(tmp_path):
     ledger, out = tmp_path / "runs", tmp_path / "store"
     record = add(ledger, "sst5", "elmo", 0)
@@ -124,6 +126,7 @@ def test_a_folder_has_the_score_of_each_test_item(tmp_path):
     assert len(list(out.rglob("*_samples.jsonl"))) == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_encoders_of_one_name_from_two_folders_have_folders_of_their_own(tmp_path):
     ledger, out = tmp_path / "runs", tmp_path / "store"
     for folder in ("a", "b"):

@@ -24,7 +24,7 @@ from elmo_bench.reporting.render import END, MINUTES, MINUTES_END, START, write_
 from elmo_bench.reporting.significance import holm
 from elmo_bench.spec.experiments import Experiment, experiments
 from elmo_bench.spec.task_files import suite_tasks, task_yaml
-from tests.ledger.records import OUTCOMES, changed, hash_of, make_cost, put
+from tests.ledger.records import OUTCOMES, changed, hash_of, make_cost
 from tests.reporting.frames import board_of
 from tests.reporting.ledgers import add, fill, full, spec_of
 from tests.runs import ROOT, forget_configs
@@ -322,16 +322,6 @@ def test_no_committed_finding_waits_once_all_runs_are_there(tmp_path):
     (tmp_path / "findings_open.py").write_text(ast.unparse(claims), encoding="utf-8")
     shown = read_findings(tmp_path, "open", tables).shown
     assert len(shown) == 7 and not any("{" in finding.text for finding in shown)
-
-
-def test_a_score_that_its_outcomes_do_not_give_is_a_warning(tmp_path):
-    good, bad = (add(tmp_path, "ner", encoder, 0) for encoder in ("glove", "elmo"))
-    raised = bad.scores.test.overall["f1"] + 1
-    put(RunPaths.of(tmp_path, bad).record, changed(bad, {"scores/test/overall/f1": raised}))
-    with pytest.warns(UserWarning, match="outcomes on test: they add up to f1"):
-        frame = elmo_bench.results(tmp_path)
-    assert frame.hash.tolist() == [good.hash]
-    assert report._read(tmp_path, None, lambda paths, outcomes: None).records == [good]  # as of the command
 
 
 def test_the_finding_on_context_grows_with_its_runs():

@@ -137,7 +137,12 @@ def test_epochs_that_are_given_on_data_of_the_users_own_are_the_epochs(options, 
 def test_dev_and_test_are_capped_alike_for_every_seed_and_a_cap_of_nothing_changes_no_hash():
     plain, capped = described("task=ner"), described("task=ner", "data.max_eval=7", "seed=3")
     data = build_data(*plain)
-    whole, few = read_splits(data, *plain), read_splits(data, *capped)
+    whole = read_splits(data, *plain)
+    with noted() as notes:
+        few = read_splits(data, *capped)
+    assert [line for line in notes if "max_eval" in line] == [
+        f"{split}: 7 of {len(whole[split]):,} examples (data.max_eval)" for split in ("dev", "test")
+    ]
     again = read_splits(data, *described("task=ner", "data.max_eval=7", "encoder=glove"))
     assert few == again and few["train"] == whole["train"]
     for split in ("dev", "test"):

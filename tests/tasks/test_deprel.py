@@ -56,9 +56,3 @@ def test_a_word_without_a_label_is_not_in_the_loss():
     scores = head(head.collate([Sentence(("x", "y"), (ROOT, 0), ("a", "a"))], index))
     alone = torch.nn.functional.cross_entropy(scores[:1], torch.tensor([0]))
     assert losses[2] == alone not in losses[:2]
-
-
-def test_a_file_of_predictions_is_read_with_the_predicted_labels(tmp_path):
-    Data().write(tmp_path / "x.txt", [READ], [["a", "b", "c", "d"]])
-    [again] = Data().read_file(tmp_path / "x.txt")
-    assert (again.tokens, again.heads, again.relations) == (READ.tokens, READ.heads, ("a", "b", "c", "d"))

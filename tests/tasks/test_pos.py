@@ -92,8 +92,3 @@ def test_accuracy_by_hand():
     for wrong in ([["DT"]], [["DT", "NN"], ["NN", "VB"]]):
         with pytest.raises(ValueError, match="as many"):
             score(Metric(), gold, wrong)
-
-
-def test_a_file_of_predictions_is_read_with_the_predicted_tags(tmp_path):
-    Data().write(tmp_path / "y.txt", [Sentence(("No", "."), ("UH", "."))], [["DT", ","]])
-    assert Data().read_file(tmp_path / "y.txt") == [Sentence(("No", "."), ("DT", ","))]

@@ -172,14 +172,6 @@ def test_zero_bytes_are_noted(tmp_path, name):
         assert any("has a NUL byte: the file may be" in each for each in notes) == is_noted
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.tsv.xz", "x.json", "x.jsonl.gz", "x.parquet", "x.conll.gz"])
-def test_a_pointer_of_git_lfs_is_named(tmp_path, name):
-    path = Path(write(tmp_path / name, "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n"))
-    read = read_table if "conll" not in name else lambda path: read_form(path, None)
-    with pytest.raises(UserError, match=r"a pointer of Git LFS in place of the file\. Get the file: git lfs pull"):
-        read(path)
-
-
 CELL = st.text(st.sampled_from([*"ab ,;\t\n\r\"'|é\xa0\u2028[]#"]), max_size=6)
 
 

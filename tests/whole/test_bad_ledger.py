@@ -62,6 +62,7 @@ def test_a_ledger_that_is_not_there_is_one_line(tmp_path, refused, command):
     assert "gone: no such folder. Give the folder of the records." in refused(*command, "--ledger", tmp_path / "gone")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_name_and_no_text_of_a_ledger_moves_the_cursor(tmp_path, capsys):
     """Names of links, settings, labels and notes: on both streams."""
     evil = "\x1b[2J\x9b\u202e"

@@ -53,8 +53,10 @@ def test_dev_may_differ_by_one_item_and_no_more():
     assert problem == "snli elmo: dev of epoch 2 41.2, not 41.4"
 
 
-def test_the_loss_may_differ_by_rounding_and_no_more():
+@pytest.mark.parametrize("name", sorted(FINGERPRINTS))
+def test_the_loss_may_differ_by_rounding_and_no_more(name):
+    """Coreference, which prunes spans, has ten times the tolerance of the other tasks."""
     known = {"dev": [33.9, 41.4], "item": 0.1, "loss": [1.0, 1.0]}
-    for task in sorted(FINGERPRINTS):
-        assert differences(task, known, known | {"loss": [1.0, 1.00001]}) == []
-        assert differences(task, known, known | {"loss": [1.0, 1.2]}) == [f"{task}: loss of epoch 2 1.2, not 1.0"]
+    within, beyond = (1.009, 1.011) if name.startswith("coref ") else (1.0009, 1.0011)
+    assert differences(name, known, known | {"loss": [1.0, within]}) == []
+    assert differences(name, known, known | {"loss": [1.0, beyond]}) == [f"{name}: loss of epoch 2 {beyond}, not 1.0"]
