@@ -80,9 +80,9 @@ def hub_split(
     """
     table = hub_table(hub["repo"], hub[split], revision=hub["revision"])
     where = f"{hub['repo']}/{hub[split]}"
-    for column in columns:
-        if column not in table.column_names:
-            raise UserError(
-                f"{where}: no column {column}. Check hub in the task's yaml."
-            )
+    missing = [column for column in columns if column not in table.column_names]
+    if missing:
+        raise UserError(
+            f"{where}: no column {', '.join(missing)}. Check hub in the task's yaml."
+        )
     return where, table

@@ -176,7 +176,7 @@ def _published_seconds(runs: Sequence[RunState]) -> dict[Group, float]:
 
 def _is_bound(runs: Sequence[RunState], ledger: LedgerState) -> bool:
     """Whether a run that is not done may have the time of a run on more data as its
-    estimate, and none that of a run on a part of its data."""
+    estimate, and no run of the ledger is on a part of its data."""
     to_do = [run.run.spec.changes for run in runs if run.state != "done"]
     done = [RunSpec.of_record(record).changes for record in ledger.records]
     return any(map(_is_shortened, to_do)) and not any(map(_is_shortened, done))

@@ -124,8 +124,8 @@ def _encoder(name: str, options: Sequence[str]) -> Iterator[str]:
             "vectors are float32 [layers, tokens, dim], finite, "
             "and the same in every batch"
         )
-        yield check_tokens(encoder)
         yield check_weights(encoder, arguments)
+        yield check_tokens(encoder)
 
 
 def _task(name: str, options: Sequence[str]) -> Iterator[str]:

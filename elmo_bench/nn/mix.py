@@ -93,12 +93,17 @@ class ScalarMix(nn.Module):
 
         Weights and norms begin with the lowest layer. The norms are of the vectors of
         the tokens that were read in evaluation since the last report, after
-        `layer_norm`. They are left out if there were no such tokens.
+        `layer_norm`; 0 if there were none, as in a head that never reads the mix.
         """
         weights = torch.softmax(self.scalars.detach(), dim=0)
-        report = {"weights": weights.tolist(), "gamma": self.gamma.item()}
+        norms = [0.0] * len(weights)
         if isinstance(self._norms, Tensor):
-            report["norms"] = (self._norms / self._tokens).tolist()
+            norms = (self._norms / self._tokens).tolist()
+        report = {
+            "weights": weights.tolist(),
+            "gamma": self.gamma.item(),
+            "norms": norms,
+        }
         self._norms = 0.0
         self._tokens = 0.0
         return report

@@ -1,8 +1,7 @@
 """The checkpoints of a training: files in a folder, named by their steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from elmo_bench.base.errors import UserError
@@ -27,31 +26,14 @@ def write(folder: Path, step: int, state: dict[str, Any]) -> None:
             path.unlink()
 
 
-def read_newest(
-    folder: Path, same: Mapping[str, Any] = MappingProxyType({})
-) -> tuple[Path, dict[str, Any]] | None:
+def read_newest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
     """The newest checkpoint that can be read, and its content; None if there is none.
 
-    same: weights, text and settings of the training that goes on, by name. Raises
-    UserError if the checkpoint is of others, and if all are damaged.
+    Raises UserError if all are damaged.
     """
     paths = sorted(folder.glob(CHECKPOINT), reverse=True)
     if not paths:
         return None
-    path, state = _first_readable(paths)
-    before = state["same"]
-    for name, now in same.items():
-        if before.get(name) != now:
-            other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
-            raise UserError(
-                f"{path}: from a training with other {other}. Resume with the same, or "
-                f"remove {folder.parent}, or give another out=."
-            )
-    return path, state
-
-
-def _first_readable(paths: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
-    """The first checkpoint that can be read. Raises UserError if all are damaged."""
     *newer, oldest = paths
     for path in newer:
         try:
@@ -61,3 +43,32 @@ def _first_readable(paths: Sequence[Path]) -> tuple[Path, dict[str, Any]]:
                 f"{damaged} Trying the checkpoint before it.", highlight=False
             )
     return oldest, read_checkpoint(oldest, keys=KEYS)
+
+
+def check_goes_on(folder: Path, same: Mapping[str, Any]) -> None:
+    """`check_same` of the newest checkpoint that can be read, before the long work.
+
+    It is silent where none can be read, which `read_newest` says when training starts.
+    """
+    for path in sorted(folder.glob(CHECKPOINT), reverse=True):
+        try:
+            state = read_checkpoint(path, keys=KEYS)
+        except UserError:
+            continue
+        check_same(path, state, same)
+        return
+
+
+def check_same(path: Path, state: Mapping[str, Any], same: Mapping[str, Any]) -> None:
+    """Raise UserError unless a checkpoint is of these weights, text and settings.
+
+    same: what they are now, by name.
+    """
+    before = state["same"]
+    for name, now in same.items():
+        if before.get(name) != now:
+            other = "text, tokenizer or recipe.vocabulary" if name == "text" else name
+            raise UserError(
+                f"{path}: from a training with other {other}. Resume with the same, or "
+                f"remove {path.parents[1]}, or give another out=."
+            )

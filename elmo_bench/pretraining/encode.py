@@ -29,7 +29,7 @@ from elmo_bench.base.json import parse_json
 from elmo_bench.base.notes import note
 from elmo_bench.base.progress import progress
 from elmo_bench.base.reading import check_regular, reader
-from elmo_bench.pretraining.checkpoints import read_newest
+from elmo_bench.pretraining.checkpoints import check_goes_on
 from elmo_bench.pretraining.tokenisation import note_tokens
 from elmo_bench.pretraining.vocabulary import TargetVocabulary
 from elmo_bench.text.chars import (
@@ -267,11 +267,11 @@ def encode_once(
     replaces nothing, if checkpoints in the folders `trained` are of another text.
     """
     path = folder / ENCODED
+    contents = [Content(file) for file in corpus.files]
+    digest = _digest(corpus, contents, vocabulary)
     if path.is_file():
         arrays, about = read_arrays(path)
         stored_digest, _, counts = about.partition(" ")
-        contents = [Content(file) for file in corpus.files]
-        digest = _digest(corpus, contents, vocabulary)
         if digest == stored_digest:
             stored = TargetVocabulary(parse_json(counts, path))
             return Encoded(
@@ -280,8 +280,8 @@ def encode_once(
                 digest=digest,
                 files=corpus.files,
             )
-        for checkpoint_folder in trained:
-            read_newest(checkpoint_folder, {"text": digest})  # for its error
+    for checkpoint_folder in trained:
+        check_goes_on(checkpoint_folder, {"text": digest})
     check_text(corpus)
     encoded = encode(corpus, vocabulary)
     arrays = {name: getattr(encoded, name) for name in ARRAYS}

@@ -262,10 +262,11 @@ class Training:
         Raises UserError if it is of another training, and if all are damaged: a long
         training must not start again silently.
         """
-        newest = checkpoints.read_newest(self.out / "checkpoints", self.same)
+        newest = checkpoints.read_newest(self.out / "checkpoints")
         if newest is None:
             return
         path, state = newest
+        checkpoints.check_same(path, state, self.same)
         step = state["place"][0]
         console.print(f"resuming from {path} at step {step}", highlight=False)
         self.model.load_state_dict(state["model"])

@@ -38,7 +38,7 @@ from elmo_bench.elmo.pretrained import (
     locate,
 )
 from elmo_bench.elmo.weights import load_bilm, write_safetensors
-from elmo_bench.pretraining.checkpoints import CHECKPOINT, read_newest
+from elmo_bench.pretraining.checkpoints import CHECKPOINT, check_goes_on
 from elmo_bench.pretraining.encode import (
     ENCODED,
     Corpus,
@@ -120,7 +120,7 @@ def finetune(
     out = _resumed_or_new(config)
     checksum = checksum_of(*locate(weights))
     for name in CHECKPOINTS:
-        read_newest(out / name, {"weights": checksum})  # for its error
+        check_goes_on(out / name, {"weights": checksum})
     try:
         model, vocabulary = load_language_model(weights, tokenizer=config.tokenizer)
         _check_same(weights, checksum_of(*locate(weights)), checksum)

@@ -34,7 +34,6 @@ NOTHING_LEARNED = (
     "right."
 )
 LOWER_RATE = "Look at the losses in its log, and give a lower rate (lr_scale=0.1)."
-ALL_EPOCHS = "Give it all its epochs: leave out task.training.epochs."
 
 
 def outcome(ledger: Path, record: Record, state: str) -> str:
@@ -82,8 +81,7 @@ def ending(
     took = f"{minutes:.1f} minutes of wall time"
     yield f"{_best(record)}; {took}; {numbers:,} numbers were trained"
     if not learned(record):
-        is_shortened = epochs_of(record.spec) < _usual_epochs(record)
-        yield f"{NOTHING_LEARNED} {ALL_EPOCHS if is_shortened else LOWER_RATE}"
+        yield f"{NOTHING_LEARNED} {_advice(record)}"
     score = score_of(record, "test")
     row = published().get(record.hash)
     if row is not None and made:
@@ -150,6 +148,15 @@ def _why_ended(record: Record) -> str:
     if most < usual:
         return f"its budget, shortened from {usual}: compare leaves it out"
     return "its budget"
+
+
+def _advice(record: Record) -> str:
+    """What may help a head that learned nothing."""
+    most = epochs_of(record.spec)
+    usual = _usual_epochs(record)
+    if most < usual:
+        return f"It had {most} of {usual} epochs: train it longer."
+    return LOWER_RATE
 
 
 def _usual_epochs(record: Record) -> int:

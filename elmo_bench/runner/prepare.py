@@ -34,6 +34,7 @@ from elmo_bench.spec.run_setup import Setup
 from elmo_bench.spec.run_spec import RunSpec
 from elmo_bench.spec.task_files import FLOOR
 from elmo_bench.training.contracts import Data
+from elmo_bench.training.random_state import generators_kept
 
 # Of the words, without a vector; on the open suite it is at most 6.2 %.
 FOREIGN = 0.1
@@ -85,8 +86,9 @@ class Frozen:
 def load_frozen(spec: RunSpec, setup: Setup, words: set[str]) -> Frozen:
     """The encoders, and the vectors that these words can look up. Raises UserError."""
     encoders = {}
-    for part, options in setup.encoders.items():
-        encoders[part] = load_encoder(run_seed=setup.seed, **options)
+    with generators_kept():  # building a transformer draws numbers
+        for part, options in setup.encoders.items():
+            encoders[part] = load_encoder(run_seed=setup.seed, **options)
     _expect(encoders, words)
     kind = spec.settings.get("encoder.words")
     if kind == "learned" and spec.contents is not None:

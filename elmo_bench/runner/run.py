@@ -102,8 +102,12 @@ def run(config: DictConfig, *, attempt: str | None = None) -> tuple[Record, bool
 def _process_kept(setup: Setup) -> Iterator[None]:
     """A block that trains with the run's threads and random numbers; afterwards the
     process, which may be a notebook, has its own again."""
-    from elmo_bench.training.random_state import generators_kept  # with torch
+    import torch
 
+    from elmo_bench.training.random_state import generators_kept
+
+    if setup.device == "cuda":
+        torch.cuda.init()  # so that its generator is among those that are kept
     with use_threads(setup.threads or 1), generators_kept():
         yield
 

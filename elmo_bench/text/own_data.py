@@ -270,8 +270,13 @@ class OwnData:
         return [name for name in fit if name not in taken and name not in named]
 
     def no_column(self, missing: Sequence[str], columns: Sequence[str]) -> UserError:
-        """The error for parts without a column; its reason is that of the first."""
-        part = missing[0]
+        """The error for parts without a column.
+
+        Its reason is that of the first one with a name that no column has, or else of
+        the first.
+        """
+        named = [part for part in missing if self.columns.get(part) is not None]
+        part = [*named, *missing][0]
         what = f"no column that is named as {part} usually is"
         for name in usual_columns(part, columns):
             for other, taken in self.columns.items():

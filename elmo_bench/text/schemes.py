@@ -20,6 +20,7 @@ NAMELESS = "_"  # the type of spans without one, as in seqeval
 OUTSIDE = ("O", "o", "0", "-", "_")  # how a token outside all spans is written
 SEPARATORS = ("-", "_", ":", ".", "/", "|")
 # Before a plain tag: BILOU's letter of a span of one token, which BIO lacks.
+TO_BIO = {"U": "B", "L": "I"}  # letters of BIOUL
 SINGLE = "U-"
 MOST = 10_000  # distinct tags of spans; more are words
 PLAIN = "plain"  # every tag is a label
@@ -331,3 +332,13 @@ _READERS: dict[str, Callable[[Sequence[tuple[str, str]]], list[Span]]] = {
     TYPES: _iob1,
     "IOE2": _ioe2,
 }
+
+
+def written(labels: Sequence[str]) -> list[str]:
+    """The tag that `predict` writes for each label of a tagging head: BIO, or plain.
+
+    Of BIOUL labels two may be written as one.
+    """
+    if "O" not in labels:
+        return [label.removeprefix(SINGLE) for label in labels]
+    return [TO_BIO.get(label[0], label[0]) + label[1:] for label in labels]

@@ -77,7 +77,7 @@ class Data(SuiteData):
                     f"{where}: {why}. Use your own files instead."
                 ) from None
         if not documents:
-            raise UserError(f"{where}: no documents. Check hub in conf/task/coref.yaml")
+            raise UserError(f"{where}: no documents. Check hub in the task's yaml.")
         if empty:
             note(f"{where}: {empty:,} sentences without words skipped")
         _report(Path(where), raw)

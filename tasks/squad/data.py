@@ -126,8 +126,9 @@ class Data(SuiteData):
         cut = sum(len(word) > self.longest_word for word in words)
         if cut:
             note(
-                f"{split}: {cut} of {len(words)} words have over {self.longest_word} "
-                f"characters: the character CNN reads the first {self.longest_word}"
+                f"{split}: words of over {self.longest_word} characters: {cut} of "
+                f"{len(words)}; the character CNN reads the first {self.longest_word} "
+                "of each"
             )
 
 

@@ -36,6 +36,7 @@ from elmo_bench.text.schemes import (
     TYPES,
     Notation,
     notation_of,
+    written,
 )
 from elmo_bench.text.tables import Row, ending_of
 from elmo_bench.text.tags import TaggedSentence
@@ -237,10 +238,8 @@ class Data(OwnData):
         return SpanData().vocabulary(train)
 
     def answers(self, labels: Sequence[str]) -> list[str]:
-        """Plain tags as they were read, or BIO: U and L are B and I there."""
-        if "O" not in labels:
-            return [label.removeprefix(SINGLE) for label in labels]
-        return [label for label in labels if label[0] in "OBI"]
+        """Plain tags as they were read, or BIO."""
+        return list(dict.fromkeys(written(labels)))
 
     def within(
         self,

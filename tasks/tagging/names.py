@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from elmo_bench.tasks.tagging.data import Sentence
-from elmo_bench.text.schemes import SINGLE
+from elmo_bench.text.schemes import written
 from elmo_bench.text.tags import to_bio
-
-TO_BIO = {"U": "B", "L": "I"}  # letters of BIOUL
 
 
 def names_of(labels: Sequence[str]) -> list[str]:
@@ -40,7 +38,7 @@ def probabilities_of(shares: Tensor, labels: Sequence[str]) -> list[dict[str, fl
     The tags are as `predict` writes them: BIO, of which two BIOUL tags may be one, or
     plain.
     """
-    tags = [_written(label, plain="O" not in labels) for label in labels]
+    tags = written(labels)
     tokens = []
     for row in shares.tolist():
         by_tag = dict.fromkeys(tags, 0.0)
@@ -48,9 +46,3 @@ def probabilities_of(shares: Tensor, labels: Sequence[str]) -> list[dict[str, fl
             by_tag[tag] += share
         tokens.append(by_tag)
     return tokens
-
-
-def _written(label: str, *, plain: bool) -> str:
-    if plain:
-        return label.removeprefix(SINGLE)
-    return TO_BIO.get(label[0], label[0]) + label[1:]

@@ -136,7 +136,7 @@ def test_a_head_that_learned_nothing_is_said_to(publish, tmp_path):
     assert outcome(tmp_path, record, "done").startswith("done, but the head learned nothing: dev f1 0.00")
     assert "give a lower rate" in "\n".join(ending(record))
     short = changed(run("encoder=elmo", "task.training.epochs=1"), {"scores/dev/overall/f1": 0.0})
-    assert "right. Give it all its epochs: leave out task.training.epochs." in "\n".join(ending(short))
+    assert "right. It had 1 of 32 epochs: train it longer." in "\n".join(ending(short))
 
 
 @pytest.mark.parametrize(

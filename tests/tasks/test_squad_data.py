@@ -85,7 +85,7 @@ def test_answers_and_words_over_the_limits_of_the_head_are_noted(root):
     with noted() as notes:
         data.read("paper", root)
     answers = "questions have no answer of 1 tokens or fewer. They count, but the whole answer is never found"
-    words = "1 of 24 words have over 5 characters: the character CNN reads the first 5"
+    words = "words of over 5 characters: 1 of 24; the character CNN reads the first 5 of each"
     assert notes == [
         f"train: {words}", f"dev: 1 of 2 {answers}", f"dev: {words}", f"test: 2 of 4 {answers}", f"test: {words}",
     ]  # fmt: skip

@@ -128,6 +128,8 @@ BAD = {  # what is wrong: (name, content, options, what is said)
     "no label column": ("x.csv", table(MANY, "text", "stars"), {},
                         "no column that is named as label usually is. The columns are text, stars. Name one: data."),
     "no column": ("x.csv", table(MANY, "body", "stars"), {}, "Name them: data.text=COLUMN data.label=COLUMN"),
+    "a named column first": ("x.csv", table(MANY, "body", "stars"), {"label": "zz"},
+                             "no column 'zz'. The columns are body, stars. Name them: data.text=COLUMN data.label=COL"),
     "no text column": ("x.csv", table(MANY, "body", "label"), {}, "no column that is named as text usually is."),
     "a column that is none": ("x.csv", GOOD, {"label": "Label"}, "no column 'Label'. The columns are text, label."),
     "a column for text and label": ("x.csv", GOOD, {"text": "label"}, "column label is already data.text. The columns"),
