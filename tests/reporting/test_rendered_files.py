@@ -32,7 +32,7 @@ def test_no_file_behind_a_linked_folder_is_removed(tmp_path, name):
     assert [path.name for path in victim.iterdir()] == ["mine.csv"]
 
 
-@pytest.mark.parametrize("name", ["README.md", "index.html"])
+@pytest.mark.parametrize("name", ["index.html", pytest.param("README.md", marks=pytest.mark.slow)])
 def test_a_page_that_no_report_wrote_stays(tmp_path, name):
     ledger, out = tmp_path / "runs", tmp_path / "out"
     add(ledger, "ner", "glove", 0)

@@ -46,6 +46,7 @@ def test_tables_the_picture_and_the_entry_of_the_encoder_say_so(ledger):
     assert seen["elmo"] == ""
 
 
+@pytest.mark.slow
 def test_a_page_has_the_mark_its_meaning_and_the_data(ledger, tmp_path):
     assert main(["report", "--ledger", str(ledger), "--out", str(tmp_path)]) == 0
     page, text = ((tmp_path / name).read_text(encoding="utf-8") for name in ("index.html", "README.md"))

@@ -191,6 +191,7 @@ def test_coreference_tunes_on_the_sentences_of_a_document_that_it_reads(tmp_path
     assert all(parameter.grad is not None for parameter in head.embedder.tuned.parameters())
 
 
+@pytest.mark.slow
 def test_a_refit_starts_from_the_encoder_as_it_was(tmp_path):
     """The same head and encoder result whether or not the run was trained before."""
     described_run = described(*small(f"{TUNE}=full", FAST, encoder="elmo"))
