@@ -62,7 +62,7 @@ class OwnData:
     # Whether each label is an answer of its own; of a span, several tags are one.
     plain = True
     labels_tokens = False  # whether each token has a label
-    instead = ""  # of naming columns, for a file where none fits: what else may help
+    column_advice = ""  # ends the error of a file where no column fits
     check_output = staticmethod(check_table_name)  # of the path that `write` gets
 
     def __init__(
@@ -289,7 +289,7 @@ class OwnData:
         how = "Name one:" if len(missing) == 1 else "Name them:"
         for part in missing:
             how += f" data.{part}=COLUMN"
-        return UserError(f"{what}. The columns are {names}. {how}{self.instead}")
+        return UserError(f"{what}. The columns are {names}. {how}{self.column_advice}")
 
     def examples_of(self, splits: Mapping[str, Sequence[Row]]) -> dict[str, list[Any]]:
         """The examples of the rows of each split.

@@ -20,8 +20,8 @@ NAMELESS = "_"  # the type of spans without one, as in seqeval
 OUTSIDE = ("O", "o", "0", "-", "_")  # how a token outside all spans is written
 SEPARATORS = ("-", "_", ":", ".", "/", "|")
 # Before a plain tag: BILOU's letter of a span of one token, which BIO lacks.
-TO_BIO = {"U": "B", "L": "I"}  # letters of BIOUL
 SINGLE = "U-"
+TO_BIO = {"U": "B", "L": "I"}  # letters of BIOUL, and what BIO has for them
 MOST = 10_000  # distinct tags of spans; more are words
 PLAIN = "plain"  # every tag is a label
 TYPES = "IO"  # every tag but O is a type, without a letter

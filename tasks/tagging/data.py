@@ -78,7 +78,7 @@ class Data(OwnData):
     merge = f"Each counts alone; data.alike={MERGE} makes them one"
     plain = False  # whether the tags that were read are no spans
     labels_tokens = True
-    instead = ", or the columns of a token a line: data.columns=1:2"
+    column_advice = ", or the columns of a token a line: data.columns=1:2"
 
     def __init__(
         self,

@@ -152,14 +152,31 @@ def namespace(**parts):
     return SimpleNamespace(encode=Module(nn.Linear(2, 4).requires_grad_(False)).encode, **parts)
 
 
+class Slots:
+    """An encoder without `__dict__`."""
+
+    __slots__ = "net"  # noqa: PLC0205  # one name, as Python allows
+
+    def __init__(self, net):
+        self.net = net
+
+    encode = staticmethod(Module(nn.Linear(2, 4).requires_grad_(False)).encode)
+
+
+class MoreSlots(Slots):
+    __slots__ = ()
+
+
 @pytest.mark.parametrize(
     "made",
     [
         Module,
+        Slots,
+        MoreSlots,
         lambda net: namespace(net=net, again=[net]),
         lambda net: namespace(nets=[{"first": (net,)}]),
     ],
-    ids=["module", "attribute", "containers"],
+    ids=["module", "slots", "slots of its class", "attribute", "containers"],
 )
 def test_every_network_of_an_encoder_is_tested(made):
     encoder = made(nn.Linear(2, 4).eval())
@@ -171,6 +188,14 @@ def test_every_network_of_an_encoder_is_tested(made):
     made_in_training = made(nn.Linear(2, 4).requires_grad_(False))
     with pytest.raises(UserError, match="in training mode"):
         contract_parts._check_frozen(made_in_training)
+
+
+def test_an_encoder_may_refuse_rare_tokens():
+    def check_texts(sentences):
+        assert sentences == [contract_parts.ANY_TOKENS]
+        raise UserError("no layers for these")
+
+    assert contract_parts.check_tokens(namespace(check_texts=check_texts)).startswith("check_texts refuses an empty")
 
 
 def test_a_head_that_reads_padding_is_found_once_it_has_learned(folder, capsys):
